@@ -24,7 +24,7 @@ export interface ConnectionFlags {
 const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
 /** The maximum size of an answer of the gateway that is not a stream. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-/** How much of a wrong URL an error quotes. */
+/** The maximum length of a wrong URL's text in an error. */
 const MAX_QUOTED_CHARACTERS = 120;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The gateway's clocks, for ages and spans. Times in the gateway's answers come from its clocks, never from the clock
- * of the machine that runs this program: that one may be wrong, and a demonstration lets the run's clock go faster.
+ * of the machine that runs this program: that one may be wrong, and in a demonstration the gateway's clock is faster.
  * Every command that compares a time of the gateway with the present reads the present here.
  */
 import { readFutureTime, readPastTime } from './terminal/time-text.js';

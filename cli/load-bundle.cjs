@@ -19,8 +19,8 @@ const KEEP_AFTER_MS = 2000;
 /**
  * Runs the bundle in this file (an absolute path), of ASCII characters only, and returns what it exports. `codeFile`
  * has the compiled code; processes with other flags of V8 need another file. If the file is missing or unusable,
- * `keepsCode` says whether the process writes it: `never`, `once-started`, or `at-exit` if it ends before that, for
- * short processes.
+ * `keepsCode` says when the process writes it: `never`; `once-started`, if it still runs after two seconds; or
+ * `at-exit`, which is the same, but a shorter process writes it as it exits.
  */
 exports.loadBundle = (file, { keepsCode, codeFile = `${file}.code` }) => {
   const code = readCode(codeFile);
@@ -55,7 +55,7 @@ function readCode(codeFile) {
   }
 }
 
-/** Replaces the file at once: another process may be reading it. A folder that can't be written to stays as it is. */
+/** Replaces the file in one step: another process may be reading it. A folder that can't be written stays as it is. */
 function writeCode(codeFile, script) {
   const unfinished = `${codeFile}.${process.pid}`;
   try {

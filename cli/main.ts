@@ -10,7 +10,7 @@ import { tuneGarbageCollection } from './garbage-collection.js';
 
 /** The commands that run a gateway. */
 const GATEWAY_COMMANDS: readonly (string | undefined)[] = ['serve', 'demo'];
-/** The bundle, seen from dist/program/ and from dist/cli/. */
+/** The bundle. This file is compiled to dist/program/ and to dist/cli/; the path is right from both. */
 const BUNDLE = fileURLToPath(new URL('../program/lockgate.cjs', import.meta.url));
 const LOADER = fileURLToPath(new URL('../../cli/load-bundle.cjs', import.meta.url));
 

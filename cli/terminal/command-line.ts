@@ -1,6 +1,6 @@
 /**
  * Runs one command line, from its words to its exit code: builds the needed part of the command tree, runs the command,
- * and reports errors on stderr. main.ts does this once per process; tests do it many times in one.
+ * and reports errors on stderr. process.ts does this once per process; tests do it many times in one.
  */
 
 import type { Command } from 'commander';

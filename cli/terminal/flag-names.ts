@@ -47,7 +47,7 @@ export function withFlagNames({ sentence, pointers }: MemberError, command: Comm
   const [onlyPointer, ...morePointers] = pointers;
   const flag =
     onlyPointer === undefined || morePointers.length > 0 ? undefined : nameOf(onlyPointer.split('/'), command);
-  // The sentence may name the flag already, and needs no argument's name.
+  // Not if the sentence names the flag already. The name of an argument, such as `<mac>`, is not added.
   return flag?.startsWith('--') && !sentence.includes(flag) ? `${flag}: ${sentence}` : sentence;
 }
 

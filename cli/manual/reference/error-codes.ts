@@ -54,7 +54,7 @@ const REQUESTS: ErrorGroup = {
     ['pet-too-large', 'The pet has too many bytes of text.'],
     ['rate-limited', 'A budget is used up: `budget` names it, and `Retry-After` says when to try again.'],
     ['quota-full', 'A quota of stored data is full: `budget` names it.'],
-    ['busy', 'Too many connections or password checks, or another gateway does not release a lock: try again soon.'],
+    ['busy', 'Too many connections or password checks, or another gateway still serves the lock: try again soon.'],
     ['starting', 'The gateway is starting: try again in a moment.'],
     ['stopping', 'The gateway is stopping.'],
     ['idempotency-key-in-use', 'The first call with this idempotency key is not answered yet.'],
@@ -219,7 +219,7 @@ const WEBHOOKS: ErrorGroup = {
   ],
 };
 
-/** All groups but that of wrong input. */
+/** All groups except that of wrong input. */
 export const ERROR_GROUPS: readonly ErrorGroup[] = Object.freeze([
   CALLERS,
   REQUESTS,

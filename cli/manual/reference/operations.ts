@@ -8,6 +8,7 @@ import { memberRows, type SchemaWords } from './schema-words.js';
 
 const MEMBER_HEAD = ['member', 'value', 'required', 'meaning'];
 
+/** What a call needs. Where a scope is needed too, it completes the sentence. */
 const SCHEMES: Readonly<Record<Scheme, string>> = {
   none: 'No credential.',
   'api-key': 'An API key, or a session of the dashboard',

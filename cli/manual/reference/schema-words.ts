@@ -61,6 +61,6 @@ export function memberRows({ properties = {}, required = [] }: SchemaWords): str
 
 /** The description, with the default if there is one. */
 function meaningOf({ description = '', default: value }: SchemaWords): string {
-  const standard = value === undefined ? '' : ` By default \`${String(value)}\`.`;
-  return `${description}${standard}`.trim();
+  const defaultText = value === undefined ? '' : ` By default \`${String(value)}\`.`;
+  return `${description}${defaultText}`.trim();
 }

@@ -11,15 +11,15 @@ import { memberRows, type SchemaWords } from './schema-words.js';
 /** The page of settings. */
 export function settingsPage(settings: readonly Setting[]): string {
   const parts = settings.map((each) => {
-    const standard = each.default === '' ? 'empty' : `\`${each.default}\``;
+    const defaultText = each.default === '' ? 'empty' : `\`${each.default}\``;
     const inFile = each.flag.slice(2).replaceAll('-', '_');
-    const rows = [[`\`${each.flag}\``, `\`${each.environment}\``, `\`${inFile}\``, each.unit, standard]];
+    const rows = [[`\`${each.flag}\``, `\`${each.environment}\``, `\`${inFile}\``, each.unit, defaultText]];
     const table = markdownTable(['flag', 'environment', 'in the settings file', 'unit', 'default'], rows);
     return `## ${each.flag.slice(2)}\n\n${each.meaning}\n\n${table}`;
   });
   return [
     '# Settings',
-    'Every setting of `lockgate serve`. A flag overrides the environment variable, and that the settings ' +
+    'Every setting of `lockgate serve`. A flag overrides the environment variable, which overrides the settings ' +
       'file (`--config`). `lockgate config show` prints the values in force and where each comes from. A wrong value ' +
       'stops the start with one sentence.',
     ...parts,

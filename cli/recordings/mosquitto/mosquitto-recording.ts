@@ -22,7 +22,7 @@ export class MosquittoRecording implements RecordingReader {
   readonly unit = 'line';
   readonly #options: RecordingOptions;
   readonly #senders: MessageSenders;
-  /** Connected clients and the time of their last line, so that a client's events keep their order within a second. */
+  /** Clients by id. `lastMs` is the time of the last connect or disconnect; the next one gets no earlier time. */
   readonly #clients = new Map<string, { readonly sender: Sender; isConnected: boolean; lastMs: number }>();
   /** The sink of the file that is being read. */
   #sink: RecordingSink | null = null;
@@ -93,7 +93,7 @@ export class MosquittoRecording implements RecordingReader {
         this.#senders.publish(event.topic, event.bytes, atMs, sender);
     } else if (event.kind === 'connect') this.#connect(event.clientId, sender, atMs, sink);
     else {
-      // The client connected before the log started.
+      // An unknown client connected before the log started.
       if (!this.#clients.has(event.clientId)) this.#setConnected(event.clientId, sender, atMs);
       this.#disconnect(event.clientId, atMs, event.cause, sink);
     }

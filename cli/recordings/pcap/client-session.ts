@@ -66,9 +66,8 @@ export class ClientSession {
   }
 
   /**
-   * Call when one side ends the TCP connection: with a FIN, or with a reset, which a server that ends a connection on
-   * purpose does not send. A client's end has the cause `dropped`, because its DISCONNECT would have closed the
-   * session.
+   * Call when one side ends the TCP connection, with a FIN or a reset. A server that ends a connection on purpose sends
+   * a FIN. A client's end has the cause `dropped`, because its DISCONNECT would have closed the session.
    */
   end(by: 'client' | 'server', how: 'fin' | 'reset', moment: Moment): void {
     if (by === 'client') this.#close('dropped', moment);

@@ -10,7 +10,7 @@ const SECTION = 0x0a0d0d0a;
 const INTERFACE = 1;
 /** A block of older programs: as an enhanced packet, but with an interface number of 16 bits. */
 const PACKET = 2;
-/** A packet without a time and an interface. */
+/** A packet without a time or an interface. */
 const SIMPLE_PACKET = 3;
 const ENHANCED_PACKET = 6;
 
@@ -33,7 +33,7 @@ interface CaptureInterface {
   readonly offsetSeconds: bigint;
 }
 
-/** The length of the block, which ends each block again. */
+/** The bytes at the end of each block: its length once more. */
 const END_BYTES = 4;
 
 /** The link type, and the first option, of a block about an interface. */

@@ -75,6 +75,7 @@ function ipPacketOf({ linkType, bytes }: CapturedPacket): Buffer | string {
     if (bytes.length < COOKED2_HEADER_BYTES) return TOO_SHORT;
     return isIp(bytes.readUInt16BE(COOKED2_ETHERTYPE_OFFSET)) ? bytes.subarray(COOKED2_HEADER_BYTES) : NOT_IP;
   }
+  // Without a link type: a simple packet of pcapng, which has no time either.
   if (linkType !== LINK_TYPES.ethernet)
     return linkType === -1 ? 'a packet without a time' : `a packet of link type ${linkType}, which is not supported`;
   return bytes.length < ETHERNET_HEADER_BYTES ? TOO_SHORT : ipAfterEthertype(bytes, ETHERNET_ETHERTYPE_OFFSET);
