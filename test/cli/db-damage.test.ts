@@ -101,19 +101,19 @@ t.test('a check finds flipped bits in a killed store: in its file and in its wri
   t.ok(inFile.found >= inFile.count * MIN_FOUND_FRACTION_KILLED, `missed: ${inFile.missed.join('; ')}`);
 });
 
-t.test('a flipped bit that makes an empty blob of a 0 is found in each uplink and in the schema', async (t) => {
+t.test('a flip that no row’s checksum shows is found: of a value’s type in an uplink, and in the schema', async (t) => {
   const { file } = await stockedStore(t);
   rmSync(`${file}.sums`);
   const damageAfter = async (change: string): Promise<readonly string[]> => {
     const db = new SqliteDatabase(file);
-    // Else SQLite does not let its own tables be changed.
+    // Otherwise SQLite refuses changes of its own tables.
     db.unsafeMode();
     db.pragma('writable_schema = ON');
     db.exec(change);
     db.close();
     return (await checkDatabase(file)).damage.map(({ check, table, row }) => `${check} ${table} ${row}`);
   };
-  // Both are packed as 0, so that the checksum is the same.
+  // An empty blob in place of a 0: the checksum is the same for both.
   t.same(await damageAfter(`UPDATE uplink SET buffered = x'' WHERE id = 2`), ['rows uplink 2']);
   t.same(await damageAfter(`UPDATE uplink SET buffered = 0 WHERE id = 2`), []);
   // “index” with one bit flipped.

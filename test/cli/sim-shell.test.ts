@@ -225,7 +225,7 @@ t.test('completion offers words first, then complete lines, all of which the she
     ['unlokc', 'unlock'],
     ['rdie 2km', 'ride'],
     ['batery 9', 'battery'],
-    // Meant is `exit`, another word for quit, which is not suggested; but no verb is suggested either.
+    // `exit` was meant, another word for quit. It is not suggested, and neither is a verb that was not meant.
     ['exti', undefined],
   ] as const) {
     const line = readShellLine(typed);

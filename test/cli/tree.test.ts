@@ -109,7 +109,7 @@ t.test('every MAC argument and flag accepts all spellings', async (t) => {
   t.ok(macInputs.length > 12);
   for (const macInput of macInputs) {
     for (const text of ['a4c138f0e1d2', ' A4-C1-38-F0-E1-D2\t', 'a4c1.38f0.E1D2', 'A4:C1:38:f0:e1:d2']) {
-      // The second argument are the values of the same flag before.
+      // The second argument is the list of the flag's earlier values.
       const read: unknown = macInput.parseArg?.(text, []);
       // Flags that can be repeated collect text, which the command parses.
       if (!Array.isArray(read)) t.equal(read, 'A4:C1:38:F0:E1:D2', `${macInput.name()} ${text}`);

@@ -17,7 +17,8 @@ const folder = join(root, 'test/recordings');
 const LIVE = ['bench-loopback.pcap', 'bench-any.pcap'].map((name) => readFileSync(join(folder, name)));
 /** The gateway’s own trace of the same run. */
 const GATEWAY = readFileSync(join(folder, 'bench-gateway.jsonl'), 'utf8').trim().split('\n');
-// A `PcapRecording` gets the broker's ports besides 1883, and the lock of the connections whose CONNECT is missing.
+// The arguments of a `PcapRecording` are the broker’s ports (`[]` for 1883 alone), and the lock of connections whose
+// CONNECT is missing.
 
 /** The maximum difference between a packet’s capture and the gateway’s own time for the event. */
 const MAX_DIFFERENCE_MS = 100;
