@@ -1,4 +1,4 @@
-/** Makes the bench's row `console` from what was measured of both pages. Pure but for the sizes of the pages' files. */
+/** Makes the bench's row `console` from what was measured of both pages. Pure, but it reads the sizes of the files. */
 import { loadPages } from '../../../gateway/console/pages.js';
 import { Seconds } from '../../../proto/clock.js';
 import { summarizeRates } from '../measure.js';

@@ -80,7 +80,7 @@ class CrowdLock {
     this.#connection = undefined;
   }
 
-  /** Moves a little, and sends a ping of it without waiting for its PUBACK. */
+  /** Moves a little, and sends a ping about it, without waiting for the PUBACK. */
   ride(): void {
     this.#place.latitude += this.#around(STEP_DEGREES);
     this.#place.longitude += this.#around(STEP_DEGREES);
@@ -128,7 +128,7 @@ class Crowd {
   #stop: () => void = () => undefined;
 
   constructor(request: CrowdRequest) {
-    // Any seed would do; the same places in each run.
+    // A fixed seed, for the same places in each run. Any would do.
     const chance = new SeededChance(20);
     this.#request = request;
     this.#locks = lockLogins(request.locks).map((login) => new CrowdLock(chance, login));

@@ -27,7 +27,7 @@ export interface OpenConsolesFigures {
   readonly streamed_bytes: number;
 }
 
-/** A page of the first screen reads every ten seconds; a reader who opens a lock each second reads far more. */
+/** How often a page makes a call. The first screen does so every ten seconds, but a reader also opens locks. */
 const READ_EVERY: Milliseconds = Seconds(1);
 /** A stream begins with a snapshot of all locks, in several events of which the last has this member. */
 const END_OF_SNAPSHOT = '"last":true';

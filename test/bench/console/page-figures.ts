@@ -64,7 +64,7 @@ const RECORD_FRAMES = `{
   };
   requestAnimationFrame(note);
 }`;
-/** Ends the notes; its value are the times. */
+/** Ends the notes. Its value is the list of times. */
 const TAKE_FRAMES = '{ const times = window.benchFrames; window.benchFrames = null; times }';
 
 /** Runs in each new page: notes when the view first shows rows, and when it has all locks. */

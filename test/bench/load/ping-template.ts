@@ -1,7 +1,7 @@
 /**
  * An encoded ping, used as a template: its sequence and time, which differ in each ping, have a fixed length, so that a
  * load generator can overwrite them in place without knowing the protocol. It is the cellular ping of a lock that moves
- * while ride tracking is on, since the power model (`judge`) limits the rate of other pings.
+ * while ride tracking is on, since the rules of the power model limit the rate of other pings.
  */
 import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
@@ -41,7 +41,7 @@ export interface PingTemplate {
   readonly timeAt: number;
 }
 
-/** The uplink (a lock's message) that the bench's locks send; it breaks no rule of the power model (`judge`). */
+/** The uplink (a lock's message) that the bench's locks send; it breaks no rule of the power model. */
 export function rideUplink(boot: number, sequence: number, timeMs: number): Uplink {
   const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
   return { boot, sequence, timeMs, power, kept: 0, dropped: 0, body: RIDE_PING };

@@ -42,7 +42,7 @@ const TAIL_CHARS = 400;
 
 class Readers {
   readonly #request: ReadersRequest;
-  /** The connections of this time of reading: the gateway closes connections that are idle between two. */
+  /** The connections from a `start` to its `end`. Each `start` opens new ones, since the gateway closes idle ones. */
   #agent = new Agent();
   readonly #chance = new SeededChance(19);
   readonly #timesMs = new Map<string, number[]>();

@@ -73,7 +73,7 @@ export async function measureReads(
   },
 ): Promise<ReadsFigures> {
   const { data, subject, size, profiles } = terms;
-  // Without a limit on requests, since the readers share a merchant, and read more than its budget allows.
+  // Without a limit on requests: the readers share a merchant, and make about as many as its budget allows.
   const args = ['--merchant-requests', '0'];
   const setup = await ServeSetup.open(resources, { locks: size.locks, urls: 1, data, args, profiles });
   const { key } = await setup.client.post<{ key: string }>('/keys', { name: 'readers', merchant: BENCH_MERCHANT });
@@ -120,13 +120,13 @@ function rowOf(size: ReadsSize, { quietP99Ms, readP99Ms, reads }: ReadsFigures):
   const [ackRates, quietRates] = [summarizeRates(readP99Ms), summarizeRates(quietP99Ms)];
   const [requests, ms] = [calls.reduce((sum, { count }) => sum + count, 0), reads.reduce((sum, { ms }) => sum + ms, 0)];
   const refused = reads.flatMap(({ refused }) => Object.entries(refused).map(([name, count]) => `${name} × ${count}`));
-  const pings = { ...ratioTo('PUBACKs, p99, compared with no readers', ackRates, quietRates, { floor: atMost(2) }) };
+  const pubacks = ratioTo('PUBACKs, p99, compared with no readers', ackRates, quietRates, { floor: atMost(2) });
   return {
     name: 'reads',
     title: `p99 of each read of ${size.readers} readers, ${PINGS_PER_SECOND.toLocaleString('en')} pings/s arriving`,
     unit: 'ms',
     rates,
-    against: [withoutPeer(worst.p99Ms, 'ms', { floor: atMost(100, 'ms') }, `the slowest read: ${worst.name}`), pings],
+    against: [withoutPeer(worst.p99Ms, 'ms', { floor: atMost(100, 'ms') }, `the slowest read: ${worst.name}`), pubacks],
     details: [
       `${Math.round(requests / (ms / 1000)).toLocaleString('en')} reads a second of ` +
         `${size.locks.toLocaleString('en')} locks and ${size.pings.toLocaleString('en')} stored pings; ` +

@@ -1,8 +1,7 @@
 /**
  * The bench's row `ingest-path`: CPU time of the gateway's ingest from a PUBLISH's payload to its answer. There is no
  * broker, and the store writes nothing: a commit just resolves in a later turn of the event loop. 1,000 locks each have
- * one unacknowledged GPS ping of some fifty bytes, with ride tracking on, so that the power model (`judge`) has no
- * finding.
+ * one unacknowledged GPS ping of some fifty bytes, with ride tracking on, so that it breaks no rule of the power model.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
