@@ -10,7 +10,7 @@ import { thrownCodes } from '../helpers/house/thrown-codes.js';
 const sources = ourFiles().filter(
   (path) => /^(proto|gateway|firmware-sim|cli)\/.*(?<!\.d)\.ts$/.test(path) && !path.startsWith('cli/manual/'),
 );
-/** Codes that are put together from parts: in inputRefusal, and that of errors without a code of their own. */
+/** Codes that the code puts together from parts: those of inputRefusal, and that of errors without one of their own. */
 const MADE_OF_PARTS = ['input-body', 'input-query', 'request'];
 const documented = [...ERROR_GROUPS, INPUT_CODES].flatMap(({ codes }) => codes.map(([code]) => code));
 

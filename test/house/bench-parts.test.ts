@@ -108,12 +108,12 @@ t.test('an open loop sends by its schedule, and measures latency from the schedu
       this.number = number;
       this.takesMs = takesMs;
     }
-    send(intendedMs: number): void {
+    send(scheduledMs: number): void {
       sent.push([this.number, clock.now()]);
       this.isBusy = true;
       clock.after(this.takesMs, () => {
         this.isBusy = false;
-        this.latencyMs = clock.now() - intendedMs;
+        this.latencyMs = clock.now() - scheduledMs;
         this.onAck();
       });
     }
@@ -241,7 +241,7 @@ t.test('each sequence and time fits into the template of a ping', async (t) => {
 
 const RATES = { median: 12_345, minimum: 9_990, maximum: 1_234_567 };
 
-/** A row of the bench. Each comparison with a peer has a floor, which must hold, and an aim, or neither. */
+/** A row that is made up: comparisons whose floor holds, or does not, or is missing, and one that was not measured. */
 const ROW: BenchRow = {
   name: 'sample',
   title: 'a row that is made up',
@@ -373,7 +373,7 @@ t.test('the readers of the bench call each GET of a merchant’s own data with p
 });
 
 t.test(
-  'the load for the fairness row calls every route, with a key if the route needs one, and counts answers',
+  'the floods of the row neighbour call every route, with a key if the route needs one, and count answers',
   async (t) => {
     const namedFloods = floods();
     const routes = HTTP_ROUTES.map(({ method, path: routePath }) => `${method} ${routePath}`);

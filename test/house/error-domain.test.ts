@@ -1,5 +1,5 @@
 /**
- * An error that nobody caught fails the test that it comes from, also if that has ended or runs inside another
+ * An error that nobody caught fails the test that it comes from, even if that test has ended or runs inside another one
  * (test/error-domain.mjs).
  */
 import { spawnSync } from 'node:child_process';

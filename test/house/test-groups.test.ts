@@ -46,7 +46,7 @@ t.test('a failed file does not fail the others', async (t) => {
   t.match(countTap(results), { passed: 1, failed: 1, notes: [] });
 });
 
-t.test('a file whose subtest failed by itself is a failure, with the details', async (t) => {
+t.test('a file that failed without a failed assertion is a failure, with the details', async (t) => {
   const timedOut = [
     `# Subtest: ${FILES[0]}`,
     '    1..0',

@@ -17,7 +17,7 @@ import { fillDisk } from '../helpers/store/full-disk.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LOCKS = 300;
-/** The store's indexes are written in runs of so few uplinks that this happens often. */
+/** The store collects uplinks, and then writes the indexes of all of them at once. So few make this happen often. */
 const SMALL_RUN_SIZE = { minUplinks: 2000, uplinksPerCredential: 1, maxUplinks: 6000 };
 /** The gateway must end within a second (quality.md §2), plus some seconds for a busy machine. */
 const MAX_EXIT_SECONDS = 8;

@@ -46,7 +46,7 @@ t.test('a bad network and many commands do not make healthy lively locks look wr
   }
 });
 
-t.test('each bug breaks its rule, and no other than those of its row', async (t) => {
+t.test('each bug breaks its rule, and no other than those that its row in BUGS names', async (t) => {
   t.setTimeout(Minutes(60));
   for (const bug of BUGS) {
     const found = new Set<RuleName>();

@@ -33,7 +33,7 @@ function copyContext(folder: string): void {
 /** Puts the packages of `npm ci --omit=dev` into a folder: links, and npm's record of them. */
 function linkPackages(folder: string): void {
   const installed = JSON.parse(readFileSync(path.join(root, 'node_modules/.package-lock.json'), 'utf8'));
-  // The lock says who needs a package; npm's record may be older, and say so still of one that only tests needed once.
+  // package-lock.json says which packages only development needs; npm's record may be older, and wrong about that.
   const locked: Record<string, { dev?: boolean }> = JSON.parse(
     readFileSync(path.join(root, 'package-lock.json'), 'utf8'),
   ).packages;

@@ -2,7 +2,7 @@
  * The life of the systemd unit under a real systemd, as deploy/README.md describes it: install, start, a ping that is
  * acknowledged, reload, a process that hangs, one that is killed, secrets for root alone, a wrong setting, an upgrade
  * of an older store, stop. `test/deploy/service.test.ts` checks the unit's file without a systemd. Each command is
- * printed with what it wrote. It needs root and the right to mount (test/helpers/deploy/systemd-machine.ts).
+ * printed with what it wrote. The test needs root and the right to mount (test/helpers/deploy/systemd-machine.ts).
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -37,7 +37,7 @@ const PING = {
 const lockgate = (args: string): string =>
   `runuser -u lockgate -- node ${INSTALLED}/cli/lockgate.mjs ${args} --data /var/lib/lockgate`;
 
-/** The machine, and what each step needs of it. */
+/** The unit on its machine, and what each step of the test does with it. */
 class Service {
   readonly #machine: SystemdMachine;
   /** The lock's secret. */
@@ -70,15 +70,15 @@ class Service {
     return this.#machine.run(`systemctl show ${UNIT} --property=${name} --value`).output;
   }
 
-  /** Waits until the journal has a line about what `act` did. */
-  journal(t: Test, pattern: RegExp, act: () => void): void {
+  /** Calls `act`, and waits until the journal has a line about it. */
+  waitForJournal(t: Test, pattern: RegExp, act: () => void): void {
     t.pass(this.#machine.untilJournalSays(UNIT, pattern, act));
   }
 
-  /** Waits until systemd has started the unit again after what `act` did. */
-  restart(t: Test, reason: RegExp, act: () => void): void {
+  /** Calls `act`, which ends the process, and waits until systemd has started the unit again. */
+  waitForRestart(t: Test, reason: RegExp, act: () => void): void {
     const before = this.property('MainPID');
-    this.journal(t, reason, act);
+    this.waitForJournal(t, reason, act);
     this.mustRun(t, `until systemctl --quiet is-active ${UNIT}; do sleep 0.1; done`);
     t.not(this.property('MainPID'), before, 'another process runs');
   }
@@ -128,10 +128,10 @@ function rereadSettings(t: Test, service: Service): void {
   service.mustRun(t, `systemctl restart ${UNIT}`);
   const process = service.property('MainPID');
   service.mustRun(t, `sed -i 's/^#* *log_level:.*/log_level: debug/' ${file}`);
-  service.journal(t, /settings-read.*log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
+  service.waitForJournal(t, /settings-read.*log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
   t.equal(service.property('MainPID'), process, 'the same process goes on');
   service.mustRun(t, `sed -i 's/^log_level:.*/log_level: loud/' ${file}`);
-  service.journal(t, /log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
+  service.waitForJournal(t, /log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
   t.equal(service.property('ActiveState'), 'active', 'a wrong file changes nothing');
   service.mustRun(t, `sed -i 's/^log_level:.*/log_level: info/' ${file}`);
 }
@@ -141,14 +141,14 @@ function restartHung(t: Test, service: Service): void {
   service.write(`/etc/systemd/system/${UNIT}.service.d/watchdog.conf`, shorter);
   service.mustRun(t, `systemctl daemon-reload && systemctl restart ${UNIT}`);
   t.ok(service.ping(t, 2), 'the ping is acknowledged');
-  service.restart(t, /Watchdog timeout/, () => service.mustRun(t, `kill -STOP ${service.property('MainPID')}`));
+  service.waitForRestart(t, /Watchdog timeout/, () => service.mustRun(t, `kill -STOP ${service.property('MainPID')}`));
   t.same(service.sequences(t), [1, 2], 'every acknowledged ping is stored');
   service.mustRun(t, `rm /etc/systemd/system/${UNIT}.service.d/watchdog.conf && systemctl daemon-reload`);
 }
 
 function restartKilled(t: Test, service: Service): void {
   t.ok(service.ping(t, 3), 'the ping is acknowledged');
-  service.restart(t, /code=killed/, () => service.mustRun(t, `kill -KILL ${service.property('MainPID')}`));
+  service.waitForRestart(t, /code=killed/, () => service.mustRun(t, `kill -KILL ${service.property('MainPID')}`));
   t.same(service.sequences(t), [1, 2, 3], 'every acknowledged ping is stored');
   t.ok(service.ping(t, 4), 'the ping is acknowledged');
 }
@@ -168,7 +168,7 @@ function hideSecrets(t: Test, service: Service): void {
 
 function refuseSetting(t: Test, service: Service): void {
   service.write('/etc/lockgate/lockgate.env', 'LOCKGATE_MQTT_PORT=many\n');
-  service.journal(t, /LOCKGATE_MQTT_PORT.*many/, () => {
+  service.waitForJournal(t, /LOCKGATE_MQTT_PORT.*many/, () => {
     t.not(service.run(t, `systemctl restart ${UNIT}`).status, 0);
   });
   t.equal(service.property('ActiveState'), 'failed');
@@ -213,7 +213,7 @@ t.test('the life of the unit under systemd', { skip: NO_SYSTEMD_MACHINE, timeout
   t.test('a gateway that hangs is started again', async (t) => restartHung(t, service));
   t.test('a gateway that is killed is started again', async (t) => restartKilled(t, service));
   t.test('secrets that only root may read', async (t) => hideSecrets(t, service));
-  t.test('a wrong setting stops it for good, and the journal says why', async (t) => refuseSetting(t, service));
+  t.test('a wrong setting stops the unit for good, and the journal says why', async (t) => refuseSetting(t, service));
   t.test('an upgrade keeps what an older version wrote', async (t) => upgrade(t, service));
   t.test('stop', async (t) => stopUnit(t, service));
 });

@@ -1,6 +1,7 @@
 /**
- * The checks of a chaos run find gateways that break what they rest on: each run here takes one thing away, and must
- * find something. Sound gateways under the same faults are not found. `npm run test:chaos` does all faults for long.
+ * A chaos run (several gateways on one PostgreSQL, with a fault every few seconds) finds gateways that lack a
+ * safeguard: a sabotage takes one away, and the run must find a broken promise. With sound gateways and the same faults
+ * it finds none. `npm run test:chaos` runs all faults for longer.
  */
 import t from 'tap';
 import { type ChaosOptions, ChaosRun } from '../../helpers/chaos/chaos-run.js';
@@ -14,7 +15,7 @@ const options: ChaosOptions = {
   ...{ seed, gateways: 2, locks: 30, pingEveryMs: 200, faultEveryMs: 12_000, faults: 2 },
   ...{ withStandby: false, crowdApart: false, faultShare: 0 },
 };
-/** A sabotage is a matter of chance in some runs; it must be found in one of so many. */
+/** Whether a run shows a sabotage is partly a matter of chance, so one of this many runs must find it. */
 const MAX_RUNS = 4;
 
 /** The fault that shows each sabotage. */
