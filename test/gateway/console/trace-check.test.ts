@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
 import { checkTrace } from '../../../gateway/console/page/trace/trace-check.js';
+import { readLines } from '../../../gateway/console/page/trace/trace-lines.js';
 import { runCommand } from '../../helpers/cli/command-line.js';
 import { root } from '../../helpers/house/our-files.js';
 
@@ -71,4 +72,43 @@ t.test('an error in a trace is reported with file and line, after what was found
   t.ok(report.pings > 0);
   t.match((await findingsOfPage(Buffer.from('no trace'), 'a.jsonl')).report.error, /^a\.jsonl:1: /);
   t.match((await findingsOfPage(Buffer.alloc(0), 'a.jsonl')).report.error, /^a\.jsonl:\d: /);
+});
+
+const MIB = 2 ** 20;
+
+// The page's own limits are 1,024 and 32 MiB, which take long to reach.
+t.test('a small file that unpacks to more than the limit is not read to its end', async (t) => {
+  const limits = { fileBytes: 4 * MIB, lineBytes: MIB };
+  const line = `${'x'.repeat(999)}\n`;
+  const packed = gzipSync(line.repeat(10_000));
+  t.ok(packed.length < MIB / 8, `${packed.length} bytes`);
+  let linesRead = 0;
+  const read = (content: Uint8Array) =>
+    readLines(
+      new Blob([content]),
+      () => {
+        linesRead += 1;
+        return true;
+      },
+      limits,
+    );
+  await t.rejects(read(packed), { message: /^The trace unpacks to over 4 MiB/ });
+  t.ok(linesRead > 3_000 && linesRead < 4_200, `${linesRead} lines were read`);
+  linesRead = 0;
+  await read(gzipSync(line.repeat(4_000)));
+  t.equal(linesRead, 4_000, 'a file within the limit is read to its end');
+});
+
+t.test('a line without an end is not collected beyond the limit', async (t) => {
+  let chunksRead = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      chunksRead += 1;
+      controller.enqueue(new Uint8Array(MIB / 16));
+    },
+  });
+  const file = { slice: () => new Blob(['{']), stream: () => endless } as unknown as Blob;
+  const reading = readLines(file, () => true, { fileBytes: 4 * MIB, lineBytes: MIB });
+  await t.rejects(reading, { message: /^A line of the file has over 1 MiB/ });
+  t.ok(chunksRead < 20, `${chunksRead} chunks were read`);
 });

@@ -4,24 +4,36 @@
  */
 import { MAX_TRACE_BYTES } from './trace-report.js';
 
+const MIB = 1024 * 1024;
 /** The header names every lock of a fleet, so it may be long; 100,000 locks take some 15 MB. */
-const MAX_LINE_BYTES = 32 * 1024 * 1024;
+const MAX_LINE_BYTES = 32 * MIB;
 const NEWLINE = 10;
 const CARRIAGE_RETURN = 13;
 /** The first two bytes of a gzip file (RFC 1952 §2.3.1). */
 const GZIP_MAGIC = [0x1f, 0x8b] as const;
 
+/** How much is read, in bytes after unpacking: of a file, and of a line. */
+export interface ReadLimits {
+  readonly fileBytes: number;
+  readonly lineBytes: number;
+}
+
+const LIMITS: ReadLimits = { fileBytes: MAX_TRACE_BYTES, lineBytes: MAX_LINE_BYTES };
+
 /** Takes a line: its bytes are from `start` up to but not including `end`. Returns whether to read further lines. */
 export type LineTaker = (bytes: Uint8Array, start: number, end: number) => boolean;
 
 /** Passes each line of a file to `take`. @throws Error with a sentence if the file can't be read or is too large */
-export async function readLines(file: Blob, take: LineTaker): Promise<void> {
-  const lines = new LineSplitter(take);
+export async function readLines(file: Blob, take: LineTaker, limits: ReadLimits = LIMITS): Promise<void> {
+  const { fileBytes, lineBytes } = limits;
+  const lines = new LineSplitter(take, lineBytes);
   let byteCount = 0;
   for await (const chunk of chunksOf(await unpacked(file))) {
     byteCount += chunk.length;
-    if (byteCount > MAX_TRACE_BYTES)
-      throw new Error('The trace unpacks to over 1 GiB, the most that this page reads. Use “lockgate trace check”.');
+    if (byteCount > fileBytes) {
+      const most = `over ${(fileBytes / MIB).toLocaleString('en-US')} MiB, the most that this page reads`;
+      throw new Error(`The trace unpacks to ${most}. Use “lockgate trace check”.`);
+    }
     if (!lines.add(chunk)) return;
   }
   lines.end();
@@ -47,11 +59,13 @@ async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
 /** Finds the ends of lines across chunks. */
 class LineSplitter {
   readonly #take: LineTaker;
+  readonly #maxBytes: number;
   /** The bytes of an unfinished line. */
   #unfinished: Uint8Array = new Uint8Array();
 
-  constructor(take: LineTaker) {
+  constructor(take: LineTaker, maxBytes: number) {
     this.#take = take;
+    this.#maxBytes = maxBytes;
   }
 
   /** Adds a chunk and passes on its complete lines. Returns whether to read further chunks. */
@@ -63,8 +77,8 @@ class LineSplitter {
       start = end + 1;
     }
     this.#unfinished = bytes.slice(start);
-    if (this.#unfinished.length > MAX_LINE_BYTES)
-      throw new Error('A line of the file has over 32 MiB: it is no trace.');
+    if (this.#unfinished.length > this.#maxBytes)
+      throw new Error(`A line of the file has over ${this.#maxBytes / MIB} MiB: it is no trace.`);
     return true;
   }
 
