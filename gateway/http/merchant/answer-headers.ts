@@ -1,16 +1,6 @@
 /** Sets the headers of every answer of the merchants' port, and answers CORS preflight requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-
-/** Answers are for programs; a browser must not execute, frame or cache them. */
-const HEADERS = {
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
-  'cross-origin-resource-policy': 'same-origin',
-  // Answers contain keys, sessions and personal data, and a health answer is outdated at once.
-  'cache-control': 'no-store',
-} as const;
+import { ANSWER_HEADERS } from '../shared/answer-headers.js';
 
 /** The methods and headers that pages of an allowed origin may send. Not cookies: pages authenticate with a key. */
 const CORS = {
@@ -24,7 +14,7 @@ const READABLE_HEADERS = 'link, x-request-id, x-rate-limit, x-expires-after, ret
 
 /** Sets the headers of an answer. Pages of the `origins` may call the interface. */
 export function setHeaders(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): void {
-  reply.headers({ ...HEADERS, 'x-request-id': request.id });
+  reply.headers({ ...ANSWER_HEADERS, 'x-request-id': request.id });
   if (origins.length === 0) return;
   reply.header('vary', 'Origin');
   if (!isAllowed(request, origins)) return;

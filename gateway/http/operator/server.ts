@@ -15,6 +15,7 @@ import type { AuditWho } from '../../store/contract/operators/audit-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
 import { notLoggedIn } from '../merchant/user-session.js';
+import { ANSWER_HEADERS } from '../shared/answer-headers.js';
 import { addConsolePages, PAGE_FILE_ROUTE } from '../shared/console-pages.js';
 import { addHelp, HELP_ROUTES } from '../shared/help-route.js';
 import { HTTP_LIMITS, MAX_PATH_PART_CHARS } from '../shared/limits.js';
@@ -159,6 +160,7 @@ export class OperatorServer {
     fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
     fastify.addHook('onRequest', async (request, reply) => {
       const { token } = options;
+      reply.headers(ANSWER_HEADERS);
       checkHost(request.raw, reply.raw);
       const isNewToken = token.refresh();
       const isOfPage = PAGE_PATHS.includes(request.routeOptions.url ?? '');

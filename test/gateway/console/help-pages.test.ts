@@ -88,6 +88,7 @@ t.test('the operators’ port serves the help to anybody, and no other file', as
     t.equal(answer.status, 200, name);
     t.equal(Buffer.compare(Buffer.from(await answer.arrayBuffer()), readFileSync(join(folder, name))), 0, name);
     t.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+    t.equal(answer.headers.get('referrer-policy'), 'no-referrer');
   }
   for (const path of ['manifest.json', '..%2fprogram%2fmain.js', 'nothing.html', '.inputs'])
     t.equal((await fetch(`${origin}${HELP_PATH}${path}`)).status, 404, path);

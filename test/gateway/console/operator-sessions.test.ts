@@ -150,6 +150,32 @@ t.test('a link opens one session, once, within five minutes', async (t) => {
   t.notOk(readFileSync(file).includes(withoutPrefix), 'the store has only the hash of a link');
 });
 
+// Answers have tokens that are shown once, and the secrets of webhooks.
+t.test('no browser keeps, frames or guesses the type of an answer', async (t) => {
+  const gateway = await testGateway(t);
+  const cookie = await openSession(gateway);
+  const answers = {
+    data: await callPage(gateway, '/merchants', { cookie }),
+    change: await callPage(gateway, '/tokens', { cookie, body: { name: 'map', role: 'read' } }),
+    login: await redeem(gateway, await makeLink(gateway)),
+    refusal: await callPage(gateway, '/merchants'),
+    unknown: await callPage(gateway, '/nothing', { cookie }),
+  };
+  for (const [name, { headers }] of Object.entries(answers))
+    t.match(
+      headers,
+      {
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+        'referrer-policy': 'no-referrer',
+        'cross-origin-resource-policy': 'same-origin',
+        'cache-control': 'no-store',
+      },
+      name,
+    );
+});
+
 t.test('a session has the rights of its token, and ends with it', async (t) => {
   const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
   const folder = tempFolder(t);

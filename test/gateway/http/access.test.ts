@@ -308,8 +308,10 @@ t.test('every answer has a unique id, and reveals nothing about the machine', as
     t.match(headers, {
       'x-request-id': /^req_[0-9a-f]{20}$/,
       'x-content-type-options': 'nosniff',
-      'content-security-policy': /frame-ancestors 'none'/,
+      'x-frame-options': 'DENY',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
       'cache-control': 'no-store',
     });
     t.same(

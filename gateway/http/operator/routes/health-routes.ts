@@ -68,20 +68,15 @@ export function isHealthPath(url: string): boolean {
 export function addHealthRoutes(fastify: FastifyInstance, { health, metrics, locks }: HealthRouteParts): void {
   fastify.get('/healthz', async (_request, reply) => {
     const { isUp } = health;
-    return await reply
-      .status(isUp ? 200 : 503)
-      .header('cache-control', 'no-store')
-      .send({ status: isUp ? 'up' : 'down' });
+    return await reply.status(isUp ? 200 : 503).send({ status: isUp ? 'up' : 'down' });
   });
   fastify.get('/readyz', async (_request, reply) => {
-    return await reply
-      .status(health.isReady ? 200 : 503)
-      .header('cache-control', 'no-store')
-      .send({ ...readinessJson(health), unjudged: unjudgedLocks(locks) });
+    const body = { ...readinessJson(health), unjudged: unjudgedLocks(locks) };
+    return await reply.status(health.isReady ? 200 : 503).send(body);
   });
   fastify.get('/metrics', async (_request, reply) => {
     const { contentType, body } = await metrics.text();
-    return await reply.header('content-type', contentType).header('cache-control', 'no-store').send(body);
+    return await reply.header('content-type', contentType).send(body);
   });
 }
 
