@@ -279,6 +279,8 @@ t.test('a session ends when it expires, with its user, role or password, and whe
   t.match(await bo.call('/v1/locks'), NOT_LOGGED_IN, 'removed');
   await people.changeUser(MERCHANT_ID, ids.cy ?? 0n, { dashboardRole: null });
   t.match(await cy.call('/v1/locks'), NOT_LOGGED_IN, 'without a role');
+  await people.changeUser(MERCHANT_ID, ids.cy ?? 0n, { dashboardRole: 'viewer' });
+  t.match(await cy.call('/v1/locks'), NOT_LOGGED_IN, 'with a role again');
   await people.changeUser(MERCHANT_ID, ids.di ?? 0n, { passwordHash: 'another' });
   t.match(await di.call('/v1/locks'), NOT_LOGGED_IN, 'with a new password');
   await people.changeUser(MERCHANT_ID, ids.ed ?? 0n, { dashboardRole: 'staff' });

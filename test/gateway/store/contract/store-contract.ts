@@ -9,6 +9,7 @@ import { deliveryContract } from './delivery-contract.js';
 import { deletionContract, identityContract, registryContract } from './device-contract.js';
 import { eventContract, explanationContract, judgedContract, logContract, logOrderContract } from './log-contract.js';
 import { progressContract } from './progress-contract.js';
+import { sessionContract } from './session-contract.js';
 
 /** Runs the suite. */
 export function storeContract(engine: string, open: OpenStore): void {
@@ -25,4 +26,5 @@ export function storeContract(engine: string, open: OpenStore): void {
   identityContract(engine, open);
   deletionContract(engine, open);
   explanationContract(engine, open);
+  sessionContract(engine, open);
 }

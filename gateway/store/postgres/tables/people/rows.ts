@@ -192,7 +192,10 @@ export async function isLastOwner(sql: Sql, merchantId: number, id: bigint): Pro
   return row?.is_last === true;
 }
 
-/** Changes a user. A new password ends its sessions, but for the one that is to be kept. */
+/**
+ * Changes a user. A new password ends its sessions, but for the one that is to be kept. Without a role its sessions of
+ * the dashboard end; they do not come back with the role.
+ */
 export async function changeUser(sql: Sql, merchantId: number, id: bigint, change: UserChange): Promise<void> {
   const { email, passwordHash, dashboardRole, keptSessionId } = change;
   await sql.run(
@@ -207,15 +210,21 @@ export async function changeUser(sql: Sql, merchantId: number, id: bigint, chang
     },
   );
   if (passwordHash !== undefined) await endSessions(sql, merchantId, id, keptSessionId ?? null);
+  if (dashboardRole === null) await endConsoleSessions(sql, merchantId, id, null);
 }
 
 /** Ends a user's sessions; of the dashboard, all but the kept one, if there is one. */
 async function endSessions(sql: Sql, merchantId: number, id: bigint, keptSessionId: number | null): Promise<void> {
   await sql.run('DELETE FROM user_session WHERE merchant_id = @merchantId AND user_id = @id', { merchantId, id });
+  await endConsoleSessions(sql, merchantId, id, keptSessionId);
+}
+
+/** Ends a user's sessions of the dashboard, but for the kept one, if there is one. */
+async function endConsoleSessions(sql: Sql, merchantId: number, id: bigint, keptId: number | null): Promise<void> {
   await sql.run(
     `DELETE FROM console_session WHERE kind = 'user' AND merchant_id = @merchantId AND user_id = @id
-       AND id IS DISTINCT FROM @keptSessionId::bigint`,
-    { merchantId, id, keptSessionId },
+       AND id IS DISTINCT FROM @keptId::bigint`,
+    { merchantId, id, keptId },
   );
 }
 

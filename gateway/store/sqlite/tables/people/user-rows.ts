@@ -52,7 +52,10 @@ export class UserRows {
     return this.#role.get(merchantId, id) === 'owner' && this.#otherOwner.get(merchantId, id) === undefined;
   }
 
-  /** Changes a user. A new password ends its sessions, but for the one that is to be kept. */
+  /**
+   * Changes a user. A new password ends its sessions, but for the one that is to be kept. Without a role its sessions
+   * of the dashboard end; they do not come back with the role.
+   */
   change(merchantId: number, id: bigint, { email, passwordHash, dashboardRole, keptSessionId }: UserChange): void {
     const [setsEmail, setsPassword, setsRole] = [email, passwordHash, dashboardRole].map((each) =>
       Number(each !== undefined),
@@ -61,6 +64,7 @@ export class UserRows {
     const values = { email: email ?? null, passwordHash: passwordHash ?? null, role: dashboardRole ?? null };
     this.#change.run({ merchantId, id, ...sets, ...values });
     if (passwordHash !== undefined) this.#endSessionsOf(merchantId, id, keptSessionId ?? null);
+    if (dashboardRole === null) this.#endConsoleSessions.run(merchantId, id, null);
   }
 
   #endSessionsOf(merchantId: number, id: bigint, keptSessionId: number | null): void {
