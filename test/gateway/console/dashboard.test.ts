@@ -62,6 +62,9 @@ t.test('guesses at a password are limited', async (t) => {
     headers: { 'retry-after': /^\d+$/ },
     body: { budget: 'login-guesses' },
   });
+  // Otherwise the 429 would say which merchants there are.
+  for (let guess = 0; guess < 10; guess += 1) t.match(await logIn(gateway, 'No such merchant', 'ada'), { status: 401 });
+  t.match(await logIn(gateway, 'No such merchant', 'ada'), { status: 429, body: { budget: 'login-guesses' } });
 });
 
 t.test('only the gateway’s own page can use a session, for reads and changes', async (t) => {
@@ -83,9 +86,24 @@ t.test('only the gateway’s own page can use a session, for reads and changes',
       { host: `evil.example:${port}`, origin: `http://evil.example:${port}` },
       'wrong-host',
     ],
+    [
+      'an address that is not that of the connection',
+      { host: `127.0.0.9:${port}`, origin: `http://127.0.0.9:${port}` },
+      'wrong-host',
+    ],
   ];
   for (const [name, headers, code] of refusals)
     t.match(await page.call('/console/keys', { ...change, headers }), { status: 403, body: { code } }, name);
+  const fromEvil = { origin: 'https://evil.example' };
+  for (const [method, path] of [
+    ['PATCH', '/console/keys/x'],
+    ['DELETE', '/console/sessions/1'],
+  ] as const)
+    t.match(
+      await page.call(path, { method, headers: fromEvil }),
+      { status: 403, body: { code: 'cross-site' } },
+      method,
+    );
   t.match(await page.call('/console/keys', change), { status: 201 }, 'the page itself');
   const crossSite = { 'sec-fetch-site': 'cross-site' };
   const foreignHost = { host: 'evil.example' };
@@ -120,6 +138,12 @@ t.test(
       status: 403,
       body: { code: 'insecure', detail: /TLS proxy/ },
     });
+    const localName = { ...remoteHeaders, host: 'localhost', origin: 'http://localhost' };
+    t.match(
+      await callMerchantApi(gateway, '/console/login', { ...proxied, headers: localName }),
+      { status: 403, body: { code: 'insecure' } },
+      'a Host of this machine does not make a client local',
+    );
     const tlsHeaders = { ...remoteHeaders, origin: `https://${host}`, 'x-forwarded-proto': 'https' };
     t.match(
       await callMerchantApi(gateway, '/console/login', { body, headers: tlsHeaders }),
@@ -277,6 +301,10 @@ t.test('a session ends when it expires, with its user, role or password, and whe
   const { people } = gateway.store;
   await people.removeUser(MERCHANT_ID, ids.bo ?? 0n);
   t.match(await bo.call('/v1/locks'), NOT_LOGGED_IN, 'removed');
+  const absent = { firstName: null, lastName: null, email: null, phone: null, passwordHash: null, userStatus: null };
+  const successor = { ...absent, id: ids.bo ?? null, username: 'bea', dashboardRole: 'owner' } as const;
+  await people.addUsers(MERCHANT_ID, [successor], clock.now());
+  t.match(await bo.call('/v1/locks'), NOT_LOGGED_IN, 'removed, and a new user has its id');
   await people.changeUser(MERCHANT_ID, ids.cy ?? 0n, { dashboardRole: null });
   t.match(await cy.call('/v1/locks'), NOT_LOGGED_IN, 'without a role');
   await people.changeUser(MERCHANT_ID, ids.cy ?? 0n, { dashboardRole: 'viewer' });
@@ -289,6 +317,9 @@ t.test('a session ends when it expires, with its user, role or password, and whe
   const listed = (await ada.call('/console/sessions')).body as { data: { id: number; username: string }[] };
   t.strictSame(listed.data.map(({ username }) => username).sort(), ['ada', 'ed'], 'an owner sees all of the merchant');
   t.match(await ed.call('/console/sessions'), { body: { data: [{ username: 'ed', current: true }] } });
+  await logIn(gateway, MERCHANT, 'ed', { headers: { 'user-agent': 'x'.repeat(1_000) } });
+  const [longest] = ((await ed.call('/console/sessions')).body as { data: { agent: string }[] }).data;
+  t.equal(longest?.agent, 'x'.repeat(200), 'a browser’s name is cut');
   const idOf = (name: string) => listed.data.find(({ username }) => username === name)?.id;
   const end = (page: Dashboard, name: string) => page.call(`/console/sessions/${idOf(name)}`, { method: 'DELETE' });
   t.match(await end(ed, 'ada'), { status: 404 }, 'staff can end only their own sessions');

@@ -11,10 +11,13 @@ import t from 'tap';
 import { PAGE_CSP } from '../../../gateway/console/pages.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { resetOperatorToken } from '../../../gateway/http/operator/token.js';
-import { MAX_CONSOLE_SESSIONS } from '../../../gateway/store/contract/operators/console-session-store.js';
+import {
+  MAX_CONSOLE_LINKS,
+  MAX_CONSOLE_SESSIONS,
+} from '../../../gateway/store/contract/operators/console-session-store.js';
 import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
-import { pageHeaders } from '../../helpers/console/dashboard.js';
+import { addUser, Dashboard, pageHeaders } from '../../helpers/console/dashboard.js';
 import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { StreamClient } from '../../helpers/http/stream-client.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -133,6 +136,7 @@ t.test('a link opens one session, once, within five minutes', async (t) => {
   t.match(await redeem(gateway, lateLink), WRONG_LINK, 'expired');
   clock.advance(Hours(12) - Minutes(5));
   t.match(await callPage(gateway, '/merchants', { cookie }), NOT_LOGGED_IN, 'a session ends after 12 hours');
+  const lastCookie = await openSession(gateway);
   const unusedLink = await makeLink(gateway);
   await gateway.close();
   const file = path.join(folder, 'lockgate.sqlite');
@@ -146,8 +150,37 @@ t.test('a link opens one session, once, within five minutes', async (t) => {
   ])
     t.match(JSON.stringify(db.prepare(`EXPLAIN QUERY PLAN ${query}`).all()), /SEARCH console_session USING INDEX/);
   db.close();
+  const stored = readFileSync(file);
   const withoutPrefix = unusedLink.slice('lgl_'.length);
-  t.notOk(readFileSync(file).includes(withoutPrefix), 'the store has only the hash of a link');
+  t.notOk(stored.includes(withoutPrefix), 'the store has only the hash of a link');
+  const session = lastCookie.split('lgc_')[1] ?? '';
+  t.equal(session.length, 43);
+  t.notOk(stored.includes(session), 'the store has only the hash of a session');
+});
+
+t.test('one link more than the maximum ends the oldest one', async (t) => {
+  const gateway = await testGateway(t);
+  const [oldest, second] = [await makeLink(gateway), await makeLink(gateway)];
+  for (let count = 2; count <= MAX_CONSOLE_LINKS; count += 1) await makeLink(gateway);
+  t.match(await redeem(gateway, oldest), WRONG_LINK);
+  t.match(await redeem(gateway, second), { status: 200 });
+});
+
+// The token of one port's session, in the cookie of the other port: both ports have one table of sessions.
+t.test('a session opens only the page of its own port', async (t) => {
+  const gateway = await testGateway(t);
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  const tokenIn = (cookie: string) => cookie.split('=')[1] ?? '';
+  const operators = await openSession(gateway);
+  const merchants = await Dashboard.open(gateway, MERCHANT, 'ada');
+  const asMerchant = new Dashboard(gateway, `lockgate_merchant=${tokenIn(operators)}`);
+  for (const where of ['/console/session', '/v1/locks', '/console/keys'])
+    t.match(await asMerchant.call(where), NOT_LOGGED_IN, `an operator’s session: ${where}`);
+  const asOperator = `lockgate_operator=${tokenIn(merchants.cookie)}`;
+  for (const where of ['/console/session', '/merchants', '/console/sessions'])
+    t.match(await callPage(gateway, where, { cookie: asOperator }), NOT_LOGGED_IN, `a user’s session: ${where}`);
+  t.match(await merchants.call('/console/session'), { status: 200 });
+  t.match(await callPage(gateway, '/console/session', { cookie: operators }), { status: 200 });
 });
 
 // Answers have tokens that are shown once, and the secrets of webhooks.
@@ -189,6 +222,8 @@ t.test('a session has the rights of its token, and ends with it', async (t) => {
     await openSession(gateway, revokedToken),
     await openSession(gateway, expiringToken),
   ];
+  const opened = await redeem(gateway, await makeLink(gateway, expiringToken));
+  t.match(String(opened.headers['set-cookie']), /; Max-Age=3600;/, 'the cookie ends with its token');
   t.match(await callPage(gateway, '/merchants', { cookie: reader }), { status: 200 });
   t.match(await callPage(gateway, '/config', { cookie: reader }), { status: 403, body: { code: 'insufficient-role' } });
   t.match(await callPage(gateway, '/merchants', { cookie: reader, body: { name: 'Basil' } }), { status: 403 });
@@ -208,7 +243,10 @@ t.test('a session has the rights of its token, and ends with it', async (t) => {
     'an unused link of the revoked token opens no valid session',
   );
   t.match(await callPage(gateway, '/merchants', { cookie: sessionOfExpiring }), { status: 200 });
-  clock.advance(Hours(1));
+  clock.advance(Hours(1) - Minutes(1));
+  const linkOfExpiring = await makeLink(gateway, expiringToken);
+  clock.advance(Minutes(1));
+  t.match(await redeem(gateway, linkOfExpiring), WRONG_LINK, 'a link of the token that expired opens no session');
   t.match(await callPage(gateway, '/merchants', { cookie: sessionOfExpiring }), NOT_LOGGED_IN, 'the token expired');
   const [admin, oldLink] = [await openSession(gateway), await makeLink(gateway)];
   resetOperatorToken(folder);
@@ -222,6 +260,8 @@ t.test('only the gateway’s own page can use a session, for reads and changes',
   const cookie = await openSession(gateway);
   const port = gateway.operatorPort;
   const foreignHost = `evil.example:${port}`;
+  // An address of this machine, but not the one of the connection.
+  const otherAddress = `127.0.0.9:${port}`;
   const refusals: readonly [name: string, headers: Record<string, string>, code: string][] = [
     ['no Origin', { origin: '' }, 'cross-site'],
     ['another origin', { origin: 'https://evil.example' }, 'cross-site'],
@@ -233,11 +273,20 @@ t.test('only the gateway’s own page can use a session, for reads and changes',
       { host: foreignHost, origin: `http://${foreignHost}` },
       'wrong-host',
     ],
+    ['another address', { host: otherAddress, origin: `http://${otherAddress}` }, 'wrong-host'],
   ];
   for (const [name, headers, code] of refusals) {
     const changed = await callPage(gateway, '/merchants', { cookie, headers, body: { name: 'Basil' } });
     t.match(changed, { status: 403, body: { code } }, name);
     t.match(await redeem(gateway, await makeLink(gateway), headers), { status: 403, body: { code } }, `login: ${name}`);
+  }
+  const fromEvil = { origin: 'https://evil.example' };
+  for (const [method, where] of [
+    ['PATCH', '/devices/A4C138F0E1D9'],
+    ['DELETE', '/console/sessions/1'],
+  ] as const) {
+    const refused = await callPage(gateway, where, { cookie, method, headers: fromEvil });
+    t.match(refused, { status: 403, body: { code: 'cross-site' } }, method);
   }
   t.match(await callPage(gateway, '/merchants', { cookie, headers: { host: foreignHost } }), { status: 403 });
   t.match(await callPage(gateway, '/merchants', { cookie, body: { name: 'Basil' } }), { status: 201 }, 'the page');
