@@ -7,7 +7,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { Seconds } from '../../../proto/clock.js';
+import { type Milliseconds, Seconds, type Timer } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { GatewayEvents } from '../../events.js';
 import { EVENT_STREAM_TYPE } from '../../live/server-sent-events.js';
@@ -27,9 +27,15 @@ import { type RecordParts, recordTrace } from './trace-record.js';
 /** Maximum number of bytes that wait for a slow reader. A stream with more is closed. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
+/**
+ * How often it is checked whether the reader of JSON Lines may still read them: a session may have ended in another
+ * gateway that shares the store. The feed checks the readers of its own streams.
+ */
+const RIGHTS_CHECK_INTERVAL: Milliseconds = Seconds(2);
+
 export const JSON_LINES = 'application/jsonl';
 
-export interface StreamParts extends RecordParts, Pick<OperatorParts, 'merchants' | 'usage' | 'clock'> {
+export interface StreamParts extends RecordParts, Pick<OperatorParts, 'merchants' | 'usage' | 'clock' | 'wallClock'> {
   readonly store: Store;
   readonly events: GatewayEvents;
 }
@@ -197,10 +203,25 @@ export class Streams {
       },
       () => stream.destroy(),
     );
+    this.#endWithRights(stream, reply.request);
     // Headers are sent at once, so that the client knows before the first event that it is connected.
     reply.header('content-type', JSON_LINES).send(stream);
     reply.raw.flushHeaders();
     return reply;
+  }
+
+  /** Ends a stream soon after its reader has lost the right to it. If the store can't be read, the stream goes on. */
+  #endWithRights(stream: PassThrough, request: FastifyRequest): void {
+    let timer: Timer | undefined;
+    const check = async (): Promise<void> => {
+      if (!(await this.#isStillAllowed(request).catch(() => true))) stream.end();
+      if (!stream.writableEnded && !stream.destroyed) wait();
+    };
+    const wait = (): void => {
+      timer = this.#parts.wallClock.after(RIGHTS_CHECK_INTERVAL, () => void check());
+    };
+    wait();
+    stream.once('close', () => timer?.cancel());
   }
 }
 

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { PAGE_CSP } from '../../../gateway/console/pages.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { resetOperatorToken } from '../../../gateway/http/operator/token.js';
@@ -15,7 +15,7 @@ import {
   MAX_CONSOLE_LINKS,
   MAX_CONSOLE_SESSIONS,
 } from '../../../gateway/store/contract/operators/console-session-store.js';
-import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
+import { Hours, ManualClock, Minutes, systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { addUser, Dashboard, pageHeaders } from '../../helpers/console/dashboard.js';
 import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
@@ -85,6 +85,18 @@ async function makeToken(gateway: Gateway, name: string, role: string, expiresAt
   const body = { name, role, ...(expiresAt !== undefined && { expires_at: expiresAt }) };
   return ((await callOperator(gateway, 'POST', '/tokens', body)).body as { token: string }).token;
 }
+
+/** Opens the streams of the operators' port that the console's session may read, of both kinds. */
+async function openStreams(t: Test, gateway: Gateway, cookie: string): Promise<readonly StreamClient[]> {
+  const headers = pageHeaders(gateway.operatorPort, cookie);
+  const paths = ['/stream?only=locks', '/events'];
+  const streams = await Promise.all(paths.map((path) => StreamClient.open(t, gateway.operatorPort, path, headers)));
+  for (const { status } of streams) t.equal(status, 200);
+  return streams;
+}
+
+/** Resolves when all of the streams have ended. */
+const allEnded = (streams: readonly StreamClient[]) => Promise.all(streams.map(({ ended }) => ended));
 
 t.test('the page and its files need no token, everything else does', async (t) => {
   const gateway = await testGateway(t);
@@ -314,14 +326,12 @@ t.test('sessions are listed and ended, and their streams with them', async (t) =
   t.equal(allSessions.length, 2, 'an admin sees all');
   const readersId = allSessions.find(({ token }) => token === 'map')?.id;
   const adminsId = allSessions.find(({ token }) => token !== 'map')?.id;
-  const headers = pageHeaders(gateway.operatorPort, reader);
-  const stream = await StreamClient.open(t, gateway.operatorPort, '/stream?only=locks', headers);
-  t.equal(stream.status, 200);
+  const streams = await openStreams(t, gateway, reader);
   const end = (cookie: string, id: number | undefined) =>
     callPage(gateway, `/console/sessions/${id}`, { cookie, method: 'DELETE' });
   t.match(await end(reader, adminsId), { status: 404 }, 'a reader can’t end another session');
   t.match(await end(admin, readersId), { status: 204 });
-  await stream.ended;
+  await allEnded(streams);
   t.match(await callPage(gateway, '/console/session', { cookie: reader }), NOT_LOGGED_IN);
   t.match(await callPage(gateway, '/console/session', { cookie: admin }), { body: { session: { role: 'admin' } } });
   const logout = await callPage(gateway, '/console/logout', { cookie: admin, method: 'POST' });
@@ -332,6 +342,49 @@ t.test('sessions are listed and ended, and their streams with them', async (t) =
   const audit = JSON.stringify(body);
   for (const action of ['console.link', 'session.open', 'session.end']) t.match(audit, action);
   t.notMatch(audit, /lg[cl]_/, 'the audit log has no session and no link');
+});
+
+t.test('streams end with the session that opened them, whatever ends it', async (t) => {
+  const wallClock = new ManualClock(Date.UTC(2026, 10, 20, 6));
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder, { wallClock });
+  const bystander = await openStreams(
+    t,
+    gateway,
+    await openSession(gateway, await makeToken(gateway, 'other', 'read')),
+  );
+  const admin = await openSession(gateway);
+  const reader = async (name: string, life?: number) => {
+    const expiresAt = life === undefined ? undefined : new Date(wallClock.now() + life).toISOString();
+    return await openSession(gateway, await makeToken(gateway, name, 'read', expiresAt));
+  };
+  const loggedOut = await reader('logged-out');
+  const streams = await openStreams(t, gateway, loggedOut);
+  await callPage(gateway, '/console/logout', { cookie: loggedOut, method: 'POST' });
+  await allEnded(streams);
+
+  const ofRevoked = await openStreams(t, gateway, await reader('revoked'));
+  await callOperator(gateway, 'POST', '/tokens/revoked/revoke', {});
+  await allEnded(ofRevoked);
+
+  const ofExpiring = await openStreams(t, gateway, await reader('expiring', Hours(1)));
+  wallClock.advance(Hours(1));
+  await allEnded(ofExpiring);
+
+  const ofReplaced = await openStreams(t, gateway, admin);
+  resetOperatorToken(folder);
+  await callPage(gateway, '/merchants');
+  await allEnded(ofReplaced);
+  for (const stream of bystander) t.notOk(stream.hasEnded, 'the streams of another session go on');
+});
+
+t.test('streams end with a session that another gateway with the same store ended', async (t) => {
+  const gateway = await testGateway(t);
+  const streams = await openStreams(t, gateway, await openSession(gateway));
+  const { consoleSessions } = gateway.store;
+  const [session] = await consoleSessions.list('operators', systemClock.now());
+  await consoleSessions.end(session?.id ?? 0, 'operators');
+  await allEnded(streams);
 });
 
 t.test('one session more than the maximum ends the oldest, and all of its streams', async (t) => {

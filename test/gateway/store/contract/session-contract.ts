@@ -105,12 +105,15 @@ export function sessionContract(engine: string, open: OpenStore): void {
       await consoleSessions.addLink({ ...link, ...members });
       return linkHash;
     };
+    /** The hash of the session that the last link opens. */
+    const sessionHash = () => Buffer.alloc(32, `session ${lastNumber}`);
     const redeem = (linkHash: Buffer, nowMs = NOW_MS) =>
-      consoleSessions.redeemLink(linkHash, { ...client, nowMs, tokenHash: Buffer.alloc(32, `session ${lastNumber}`) });
+      consoleSessions.redeemLink(linkHash, { ...client, nowMs, tokenHash: sessionHash() });
     const link = await addLink();
     t.equal(await consoleSessions.find(link, NOW_MS), null, 'a link is no session');
     t.match(await redeem(link), { role: 'read', tokenId: token.id, expiresAtMs: END_MS });
     t.equal(await redeem(link), null, 'a second time');
+    t.equal(await redeem(sessionHash()), null, 'a session is no link');
     t.match(await redeem(await addLink({ sessionEndsAtMs: 500 })), { expiresAtMs: 500 });
     t.equal((await consoleSessions.list('operators', NOW_MS)).length, 2);
     await operatorTokens.revoke('map', NOW_MS);
