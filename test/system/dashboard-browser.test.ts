@@ -205,6 +205,7 @@ async function invite(t: Test, { browser, page }: Day): Promise<void> {
   const guest = await browser.newPage();
   await guest.goto(link);
   await guest.waitForSelector('input[name=repeated]', TIMEOUT);
+  t.equal(await guest.evaluate<string>('location.hash'), '', 'the address has no token any more');
   t.same(await seriousFindings(guest), [], 'axe: invitation');
   await guest.type('input[name=username]', 'grace');
   await guest.type('input[name=password]', PASSWORD);

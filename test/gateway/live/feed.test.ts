@@ -273,6 +273,11 @@ t.test('a client that reconnects gets what it missed, but only with an id of its
   }
   site.feed.stop();
   const otherSite = new LiveSite(5);
+  // Its changes have the sequence of the id, and higher ones.
+  readText(otherSite.open(1).out);
+  await finishWork();
+  otherSite.change(1, 2, 3, 4, 5);
+  await otherSite.advance(Seconds(2));
   const streamElsewhere = readText(otherSite.open(1, { lastEventId }).out);
   await finishWork();
   t.match(eventsIn(streamElsewhere.text)[0], /^snapshot/, 'another gateway');

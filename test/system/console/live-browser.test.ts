@@ -13,7 +13,7 @@ import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFinding
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { goTo, periodPing, press, THEFT, TIMEOUT, uplinkNow, waitForText } from '../../helpers/console/page-actions.js';
 import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
-import { TestLock } from '../../helpers/mqtt/test-lock.js';
+import { connackCode, TestLock } from '../../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
@@ -23,6 +23,7 @@ const SCRIPTS = {
   lock: '<img src=x onerror="window.isInjected=2">',
   agent: '<script>window.isInjected=3</script>',
   answer: '<svg onload="window.isInjected=4">',
+  client: '<img src=x onerror="window.isInjected=5">',
 };
 const SCREENS = ['live', 'audit', 'nodes', 'settings'] as const;
 /** More entries of the audit log than a page has. */
@@ -62,7 +63,7 @@ async function openLive(page: BrowserPage, query = ''): Promise<void> {
   await page.waitForSelector('[data-stream=open], [data-stream=live]', TIMEOUT);
 }
 
-async function seeEvents(t: Test, { page, lock, other }: Visit): Promise<void> {
+async function seeEvents(t: Test, { gateway, page, lock, other }: Visit): Promise<void> {
   await openLive(page);
   await waitForText(page, 'Nothing has happened yet');
   t.same(await seriousFindings(page), [], 'axe: without events');
@@ -76,6 +77,9 @@ async function seeEvents(t: Test, { page, lock, other }: Visit): Promise<void> {
   await waitForText(page, MERCHANT);
   await other.send(uplinkNow(1, periodPing('1.0')));
   await waitForText(page, SCRIPTS.merchant);
+  // Anybody who reaches the port of locks can write a client id.
+  await connackCode(gateway.mqttPort, { clientId: SCRIPTS.client, username: 'x', password: 'x' });
+  await waitForText(page, SCRIPTS.client);
   t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null, 'scripts are text');
 }
 

@@ -65,3 +65,13 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
       t.equal((await callOperation(basil.key, basil)).status, row.status, 'the other merchant’s own data');
     });
 });
+
+t.test('lists have no entries of another merchant', async (t) => {
+  const { gateway, basil } = await ownDataSite(t);
+  const idsIn = async (path: string): Promise<readonly number[]> => {
+    const { body } = await callMerchantApi(gateway, path, { key: basil.key });
+    return (body as { readonly data: readonly { readonly id: number }[] }).data.map(({ id }) => id);
+  };
+  t.strictSame(await idsIn('/v1/webhooks'), [basil.webhookId, basil.disabledWebhookId]);
+  t.strictSame(await idsIn('/v1/invitations'), [basil.invitationId]);
+});
