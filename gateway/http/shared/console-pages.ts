@@ -32,7 +32,6 @@ export function addConsolePages(fastify: FastifyInstance, { page, paths, note }:
       schema,
       handler: async (_request, reply) => {
         reply.header('content-security-policy', PAGE_CSP).header('cache-control', 'no-cache');
-        reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
         return await reply.header('content-type', 'text/html; charset=utf-8').send(html);
       },
     });
@@ -58,7 +57,7 @@ async function sendPageFile(request: FastifyRequest, reply: FastifyReply, file: 
   reply.header('content-security-policy', PAGE_CSP);
   const vary = reply.getHeader('vary');
   reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`);
-  reply.header('cache-control', 'public, max-age=31536000, immutable').header('x-content-type-options', 'nosniff');
+  reply.header('cache-control', 'public, max-age=31536000, immutable');
   return await reply.header('content-type', file.type).send(bytes);
 }
 

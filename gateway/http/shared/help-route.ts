@@ -36,7 +36,6 @@ export function addHelp(fastify: FastifyInstance): void {
       if (file.encoding !== null) reply.header('content-encoding', file.encoding);
       reply.header('vary', 'Accept-Encoding').header('content-security-policy', PAGE_CSP);
       reply.header('cache-control', file.hasHash ? 'public, max-age=31536000, immutable' : 'no-cache');
-      reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
       return await reply.header('content-type', file.type).send(file.bytes);
     },
   });

@@ -66,12 +66,16 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
     });
 });
 
-t.test('lists have no entries of another merchant', async (t) => {
-  const { gateway, basil } = await ownDataSite(t);
-  const idsIn = async (path: string): Promise<readonly number[]> => {
-    const { body } = await callMerchantApi(gateway, path, { key: basil.key });
+t.test('lists have no entries of another merchant, who can’t withdraw an invitation', async (t) => {
+  const { gateway, amber, basil } = await ownDataSite(t);
+  const idsIn = async (path: string, { key } = basil): Promise<readonly number[]> => {
+    const { body } = await callMerchantApi(gateway, path, { key });
     return (body as { readonly data: readonly { readonly id: number }[] }).data.map(({ id }) => id);
   };
   t.strictSame(await idsIn('/v1/webhooks'), [basil.webhookId, basil.disabledWebhookId]);
   t.strictSame(await idsIn('/v1/invitations'), [basil.invitationId]);
+  // In the test above the owner has withdrawn it before the other merchant tries.
+  const withdrawal = { method: 'DELETE', key: basil.key };
+  t.match(await callMerchantApi(gateway, `/v1/invitations/${amber.invitationId}`, withdrawal), { status: 404 });
+  t.strictSame(await idsIn('/v1/invitations', amber), [amber.invitationId]);
 });
