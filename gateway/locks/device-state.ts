@@ -14,7 +14,7 @@ import {
   isSameKey,
   type MutableKey,
   newBelief,
-  newRun,
+  newBootRecord,
   setKey,
 } from '../../proto/power/judge/belief.js';
 import type { UplinkKey } from '../../proto/power/judge/event.js';
@@ -131,7 +131,7 @@ const SHAPE = {
     commands: [newSentCommand(0, { type: 'unlock' }, 0)],
     runs: [
       {
-        ...newRun(0, 0, 0),
+        ...newBootRecord(0, 0, 0),
         spans: [{ low: 0, high: 0, stretch: { context: { fromMs: 0 }, head: [], isHeadOpen: false } }],
       },
     ],

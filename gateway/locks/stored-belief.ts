@@ -5,7 +5,7 @@
  */
 import { Hours } from '../../proto/clock.js';
 import { isObject } from '../../proto/json-reader.js';
-import { type AirplaneSwitch, newBelief, newRun, type Run } from '../../proto/power/judge/belief.js';
+import { type AirplaneSwitch, type BootRecord, newBelief, newBootRecord } from '../../proto/power/judge/belief.js';
 import { newStretch, type Stretch } from '../../proto/power/judge/in-order/stretch-state.js';
 import { NEVER } from '../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -48,7 +48,7 @@ function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unkn
   if (Array.isArray(belief.periods)) belief.periods = belief.periods.map(withLife);
   belief.runs = (belief.runs as unknown[]).map((run) => {
     if (!isObject(run)) return run;
-    return Object.assign(newRun(Number(run.credential), FIRST_LIFE, Number(run.boot)), run);
+    return Object.assign(newBootRecord(Number(run.credential), FIRST_LIFE, Number(run.boot)), run);
   });
   // The key up to which keys may have been used before the lock was erased or moved.
   if (isObject(state.usedTo)) state.usedTo = withLife(state.usedTo);
@@ -59,7 +59,7 @@ function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unkn
     (each) => isObject(each) && each.credential === credential && each.boot === boot,
   );
   if (run !== undefined && typeof timeMs === 'number' && timeMs >= PLAUSIBLE_FROM_MS)
-    Object.assign(run as Run, { earliestMs: timeMs, latestMs: timeMs, latestSequence: sequence });
+    Object.assign(run as BootRecord, { earliestMs: timeMs, latestMs: timeMs, latestSequence: sequence });
 }
 
 /** The key with a life: the first, or the bound before or after all lives if the key is before or after all boots. */

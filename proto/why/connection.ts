@@ -29,7 +29,7 @@ export function connectSteps(model: PowerModel, history: JudgedHistory, event: C
     step('connection', beliefBefore.isConnected ? 'takeover' : 'connected', SECTIONS.events, sentence, atMs),
     believedStep(model, beliefBefore, atMs, IS_PAST),
     ...(beliefBefore.isConnected ? [] : [silenceStep(model, beliefBefore, atMs)]),
-    // The belief before: the lock's last connection is the one before this.
+    // With the belief before the event, in which the lock's last connection is not yet this one.
     ...lastEndStep({ ...history, belief: beliefBefore }),
     ...purposeSteps(history.after),
     ...endSteps(history.after, atMs),

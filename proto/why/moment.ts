@@ -57,6 +57,7 @@ export function lastEndStep({ before, belief }: JudgedHistory): WhyStep[] {
   const lastGatewayEvent = before.findLast((event) => event.type === 'gateway');
   if (belief.isConnected || belief.offlineSinceMs === null) return [];
   const { offlineSinceMs, closeSeen } = belief;
+  // When the gateway starts or stops, connections end without a disconnect event.
   const isByGateway = lastGatewayEvent?.atMs === offlineSinceMs && lastDisconnect?.atMs !== offlineSinceMs;
   const cause = isByGateway || lastDisconnect?.type !== 'disconnect' ? 'gateway' : lastDisconnect.cause;
   const row = CONNECTION_END_WHY[cause];
@@ -91,6 +92,7 @@ export function uplinkText({ uplink, atMs }: UplinkEvent): string {
 /** The steps about what came after the moment, and what that reveals about the moment. */
 export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs: number): WhyStep[] {
   const steps: WhyStep[] = [];
+  // If the next gateway event is a start, the gateway was not listening at the moment.
   const listening = after.find((event) => event.type === 'gateway' && event.state === 'start');
   const stopped = after.find((event) => event.type === 'gateway' && event.state === 'stop');
   if (listening !== undefined && (stopped === undefined || listening.atMs < stopped.atMs))
@@ -117,7 +119,7 @@ function isContact(event: JudgeEvent): boolean {
   return (event.type === 'connect' || event.type === 'uplink') && event.source === 'lock';
 }
 
-/** Uplinks made before the moment that came long after it show that the lock could not reach the gateway. */
+/** Uplinks that were made before the moment and arrived late show that the lock could not reach the gateway then. */
 function outOfReachStep({ bounds }: PowerModel, after: readonly JudgeEvent[], momentMs: number): WhyStep[] {
   const late = ownUplinks(after).filter(({ uplink, atMs }) => {
     return uplink.timeMs <= momentMs && atMs - uplink.timeMs > bounds.bufferedOver;

@@ -97,7 +97,7 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
     appliesTo: 'each',
   },
   'out-of-range': {
-    because: 'A value that can’t be one (a battery of 255 %, a latitude of 214°) is reported, never dropped.',
+    because: 'An impossible value (a battery of 255 %, a latitude of 214°) is reported, never dropped.',
     restsOn: SECTIONS.wire,
     appliesTo: 'each',
   },

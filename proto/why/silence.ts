@@ -2,7 +2,7 @@
  * Why nothing comes from a lock at a given moment, and whether the model expects that (protocol.md §3, presence). The
  * table has a row for each kind of silence, and one for a lock that is not silent. Pure.
  */
-import { Days, type Milliseconds } from '../clock.js';
+import { Days, type Milliseconds, Minutes } from '../clock.js';
 import type { Belief } from '../power/judge/belief.js';
 import { type Lapse, silenceLapses } from '../power/judge/lapse.js';
 import { presence } from '../power/judge/presence.js';
@@ -194,7 +194,7 @@ function windowOpensMs({ belief, nowMs }: SilenceInput): number {
 /** The window in the form `07:00–19:00 (UTC+1 h)`. */
 export function windowText(window: HighWindow): string {
   const { from, to } = highWindowToJson(window);
-  const offset: Milliseconds = Math.abs(window.utcOffsetMinutes) * 60_000;
+  const offset: Milliseconds = Minutes(Math.abs(window.utcOffsetMinutes));
   const sign = window.utcOffsetMinutes < 0 ? '−' : '+';
   return `${from}–${to} (UTC${offset === 0 ? '' : `${sign}${describeSpan(offset)}`})`;
 }

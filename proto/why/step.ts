@@ -39,7 +39,7 @@ export const STEP_KINDS = [
   'message',
   'rule-broken',
   'rule-withdrawn',
-  // A rule that the uplink complies with, in particular; and the names of all others.
+  // `rule-kept`: one rule that the uplink complies with. `rules-kept`: the names of those that apply to every uplink.
   'rule-kept',
   'rules-kept',
   'quarantine',

@@ -229,15 +229,15 @@ function ruleSteps(ruleCase: RuleCase, standing: readonly StandingFinding[]): Wh
   const broken = new Set(standing.map(({ finding }) => finding.rule));
   // Of a history without its beginning, the first judgement is not known.
   const withdrawn = ruleCase.history.isCut ? [] : withdrawnRules(ruleCase, broken);
-  const isKept = (rule: RuleName): boolean => !broken.has(rule) && !withdrawn.includes(rule);
-  const kept = RULES.filter(({ rule }) => isKept(rule) && appliesInParticular(rule, ruleCase));
-  const alwaysApplied = RULES.filter(({ rule }) => isKept(rule) && appliesToEvery(rule, ruleCase)).map(
+  const isMet = (rule: RuleName): boolean => !broken.has(rule) && !withdrawn.includes(rule);
+  const met = RULES.filter(({ rule }) => isMet(rule) && appliesInParticular(rule, ruleCase));
+  const alwaysApplied = RULES.filter(({ rule }) => isMet(rule) && appliesToEvery(rule, ruleCase)).map(
     ({ rule }) => rule,
   );
   const steps = [
     ...standing.flatMap((each) => brokenSteps(each)),
     ...withdrawn.map((rule) => withdrawnStep(rule, ruleCase)),
-    ...kept.map(({ rule }) => compliedStep(rule, ruleCase)),
+    ...met.map(({ rule }) => compliedStep(rule, ruleCase)),
   ];
   if (alwaysApplied.length === 0) return steps;
   const whose = ruleCase.event.source === 'phone' ? 'each uplink of a phone' : 'each uplink of a lock';

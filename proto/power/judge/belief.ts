@@ -94,8 +94,8 @@ export interface Span {
   stretch: Stretch;
 }
 
-/** The sequence numbers of one boot. */
-export interface Run {
+/** What the judge remembers of the sequence numbers of one boot. */
+export interface BootRecord {
   readonly credential: number;
   readonly life: number;
   readonly boot: number;
@@ -141,8 +141,8 @@ export function newNetworkPings(): NetworkPings {
   return { lastMs: -NEVER, tooSoon: 0, sequence: -1, state: '', lockState: '', isMissingReported: false };
 }
 
-/** A run before its first uplink. */
-export function newRun(credential: number, life: number, boot: number): Run {
+/** The record of a boot before its first uplink. */
+export function newBootRecord(credential: number, life: number, boot: number): BootRecord {
   return {
     credential,
     life,
@@ -161,9 +161,9 @@ export function newRun(credential: number, life: number, boot: number): Run {
   };
 }
 
-/** Less than 0 if the run comes before the boot (credential, life, boot) in order, 0 if it is the run of that boot. */
-export function orderOfRun(run: Run, credential: number, life: number, boot: number): number {
-  return run.credential - credential || run.life - life || run.boot - boot;
+/** Less than 0 if the record's boot comes before the boot (credential, life, boot) in order, 0 if it is that boot. */
+export function orderOfRecord(record: BootRecord, credential: number, life: number, boot: number): number {
+  return record.credential - credential || record.life - life || record.boot - boot;
 }
 
 /** A REASON_PERIOD_TRACKING ping. */
@@ -209,7 +209,7 @@ export interface AskedWindow {
 export type CloseSeen = 'none' | 'first' | 'own';
 
 /**
- * See the head of this file. Times are ms since the epoch, by the clock of the gateway or of the simulated run unless
+ * See the top of this file. Times are ms since the epoch, by the clock of the gateway or of the simulated run unless
  * stated otherwise; {@link NEVER} and −{@link NEVER} are after and before all times. A *lapse* is a silence or an idle
  * connection that breaks a rule (lapse.ts). A member such as `powerFrom` is the key of the uplink from which the value
  * (`power`) is.
@@ -324,7 +324,7 @@ export interface Belief {
   gapDueUplinks: number;
   gapDueMs: number;
   /** The boots whose sequence numbers are tracked, in order. */
-  runs: Run[];
+  runs: BootRecord[];
 }
 
 /** A command that was sent before the first event that the judge gets. Times are ms since the epoch. */

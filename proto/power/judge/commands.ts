@@ -158,9 +158,9 @@ function judgeFirstAck(
 
 /** What the in-order rules know of the uplinks up to this one; undefined if it is not the newest uplink of the lock. */
 function newestStretch({ runs }: Belief, { uplink, credential }: UplinkEvent): Stretch | undefined {
-  const run = runs[runs.length - 1];
-  const span = run?.spans[run.spans.length - 1];
-  const isNewest = run?.credential === credential && run.boot === uplink.boot && span?.high === uplink.sequence;
+  const record = runs[runs.length - 1];
+  const span = record?.spans[record.spans.length - 1];
+  const isNewest = record?.credential === credential && record.boot === uplink.boot && span?.high === uplink.sequence;
   return isNewest ? span.stretch : undefined;
 }
 

@@ -36,7 +36,7 @@ export type UplinkNovelty = 'new' | 'repeat' | 'conflict';
 interface Timed {
   /**
    * By the clock of the gateway or of the simulated run, ms since the epoch. Events come in the order of time; if one
-   * is earlier than its predecessor, the judge takes it as simultaneous with it.
+   * is earlier than its predecessor, the judge uses the predecessor's time.
    */
   readonly atMs: number;
 }

@@ -4,8 +4,8 @@
  * Pure: changes only the given belief (what the judge knows of the lock) and verdict (its findings).
  *
  * The start of a lapse can be computed, so a much later tick still finds it. `belief.dueMs` is the earliest possible
- * start. Pings only postpone lapses, so judging a ping leaves `dueMs` unchanged; it is computed again once it has
- * passed.
+ * start. Most uplinks only postpone lapses, so judging them leaves `dueMs` unchanged; it is computed again once it
+ * has passed.
  */
 
 import type { PowerModel } from '../model.js';

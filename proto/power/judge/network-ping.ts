@@ -8,7 +8,7 @@
 import { Days, type Milliseconds } from '../../clock.js';
 import type { HighWindow } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
-import type { Belief, Run, Span } from './belief.js';
+import type { Belief, BootRecord, Span } from './belief.js';
 import { keyOf } from './content.js';
 import { finding, type UplinkEvent, type Verdict } from './event.js';
 import { NEVER, rowOfState, stateRow, windowPhase } from './state.js';
@@ -24,11 +24,11 @@ export function judgeNetworkPings(model: PowerModel, belief: Belief, event: Upli
   if (isNetworkPing) judgeUnkept(model, belief, event, verdict);
   if (!belief.isConnected) return;
   const { runs } = belief;
-  const run = runs[runs.length - 1];
-  const newestSpan = run?.spans[run.spans.length - 1];
+  const record = runs[runs.length - 1];
+  const newestSpan = record?.spans[record.spans.length - 1];
   // Only the newest uplink can be compared with those before it. A network ping that another uplink overtook on the way
   // still counts as made.
-  if (run === undefined || newestSpan === undefined || !isNewestUplink(run, newestSpan, event)) {
+  if (record === undefined || newestSpan === undefined || !isNewestUplink(record, newestSpan, event)) {
     if (isNetworkPing) noteOvertakenPing(belief, event);
     return;
   }
@@ -36,15 +36,15 @@ export function judgeNetworkPings(model: PowerModel, belief: Belief, event: Upli
   else judgeMissing(model, belief, newestSpan, event, verdict);
 }
 
-function isNewestUplink(run: Run, newestSpan: Span, { credential, uplink }: UplinkEvent): boolean {
-  return run.credential === credential && run.boot === uplink.boot && newestSpan.high === uplink.sequence;
+function isNewestUplink(record: BootRecord, newestSpan: Span, { credential, uplink }: UplinkEvent): boolean {
+  return record.credential === credential && record.boot === uplink.boot && newestSpan.high === uplink.sequence;
 }
 
 function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { power, body, timeMs } = event.uplink;
   if (body.kind === 'ack') return;
   const { state, connectionKept } = stateRow(model, power, body.batteryPercent);
-  // In LOW_BATTERY and AIRPLANE other rules find it.
+  // In LOW_BATTERY and AIRPLANE, other rules report such a ping.
   if (state === 'LOW_BATTERY' || state === 'AIRPLANE' || connectionKept === 'always') return;
   let message = `REASON_NETWORK_PING was sent in ${state}, which keeps no connection.`;
   if (connectionKept === 'in-window') {
@@ -67,7 +67,7 @@ function isNearWindow(window: HighWindow, timeMs: number, tolerance: Millisecond
 
 /** A network ping came after a newer uplink: it shows that the lock made a network ping then, but nothing more. */
 function noteOvertakenPing({ networkPings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {
-  // Also for NaN.
+  // Written so that NaN returns too.
   if (!(timeMs > networkPings.lastMs)) return;
   networkPings.lastMs = timeMs;
   networkPings.tooSoon = 0;

@@ -1,8 +1,8 @@
 /**
  * Tracks which sequence numbers of each boot have come, and compares each uplink with its neighbours: the uplinks with
  * the previous and the next number (protocol.md §3). Pure: changes only the given belief (what the judge knows of the
- * lock) and verdict (its findings). A `Run` is what the belief has of one boot, a `Span` a series of received numbers
- * without a hole. Runs and spans are in order, the newest last. The `bits` of an uplink are a lock state: what a state
+ * lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot, a `Span` a series of received numbers
+ * without a hole. Boots and spans are in order, the newest last. The `bits` of an uplink are a lock state: what a state
  * ping reports, or what the next one must not repeat.
  *
  * A late uplink fills a hole and is compared with both neighbours, in whatever order the three came. So the findings do
@@ -15,11 +15,11 @@ import { judgeHeadCloses } from './airplane.js';
 import {
   BELIEF_LIMITS,
   type Belief,
+  type BootRecord,
   isAfterKey,
   isSameKey,
-  newRun,
-  orderOfRun,
-  type Run,
+  newBootRecord,
+  orderOfRecord,
   type Span,
   setKey,
 } from './belief.js';
@@ -44,21 +44,21 @@ export function judgeSequence(
   if (uplink.dropped > 0 && !belief.hasDropped) noteFirstDrop(belief, verdict);
   if (!isAfterKey(belief.first, credential, life, uplink.boot, uplink.sequence))
     judgeFirstUplink(belief, event, verdict);
-  const newestRun = belief.runs[belief.runs.length - 1];
-  const topSpan = newestRun?.spans[newestRun.spans.length - 1];
+  const newestRecord = belief.runs[belief.runs.length - 1];
+  const topSpan = newestRecord?.spans[newestRecord.spans.length - 1];
   if (
-    newestRun !== undefined &&
+    newestRecord !== undefined &&
     topSpan !== undefined &&
     uplink.sequence === topSpan.high + 1 &&
-    newestRun.boot === uplink.boot &&
-    newestRun.life === life &&
-    newestRun.credential === credential &&
+    newestRecord.boot === uplink.boot &&
+    newestRecord.life === life &&
+    newestRecord.credential === credential &&
     !uplink.power.airplane
   ) {
-    noteDropped(newestRun, event);
-    judgeBoots(model, belief, newestRun, event, verdict);
+    noteDropped(newestRecord, event);
+    judgeBoots(model, belief, newestRecord, event, verdict);
     extendTop(model, belief, topSpan, event, verdict);
-    appendUplink(model, belief, newestRun, topSpan.stretch, uplink, answer, event.atMs, verdict);
+    appendUplink(model, belief, newestRecord, topSpan.stretch, uplink, answer, event.atMs, verdict);
   } else insertUplink(model, belief, event, answer, verdict);
   if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, keyOf(event), verdict);
   // The lock has no further uplink, so a missing number can't come any more.
@@ -66,8 +66,8 @@ export function judgeSequence(
     stopWaitingForHoles(belief, event, keyOf(event), verdict);
 }
 
-function noteDropped(run: Run, event: UplinkEvent): void {
-  if (event.uplink.dropped > run.dropped) run.dropped = event.uplink.dropped;
+function noteDropped(record: BootRecord, event: UplinkEvent): void {
+  if (event.uplink.dropped > record.dropped) record.dropped = event.uplink.dropped;
 }
 
 /**
@@ -86,23 +86,23 @@ function extendTop(model: PowerModel, belief: Belief, topSpan: Span, event: Upli
 /** Adds an uplink in any other case: in a new boot, out of order, after a hole, or with airplane on. */
 function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, answer: Answer, verdict: Verdict): void {
   const { uplink, atMs } = event;
-  const run = findOrAddRun(model, belief, event);
-  if (run === undefined) return;
-  noteDropped(run, event);
-  judgeBoots(model, belief, run, event, verdict);
-  dropLowestHoles(model, belief, run, atMs, verdict);
-  const { spans } = run;
+  const record = findOrAddRecord(model, belief, event);
+  if (record === undefined) return;
+  noteDropped(record, event);
+  judgeBoots(model, belief, record, event, verdict);
+  dropLowestHoles(model, belief, record, atMs, verdict);
+  const { spans } = record;
   const indexAbove = spans.findIndex((span) => span.high >= uplink.sequence);
   const index = indexAbove === -1 ? spans.length : indexAbove;
   const above = spans[index];
   const below = spans[index - 1];
   // This number came before with other content (sequence-conflict). The second content is not compared with neighbours.
   if (above !== undefined && above.low <= uplink.sequence) {
-    markDoubtful(belief, run, uplink, verdict);
+    markDoubtful(belief, record, uplink, verdict);
     return;
   }
   const span = singleSpan(model, uplink);
-  appendUplink(model, belief, run, span.stretch, uplink, answer, atMs, verdict);
+  appendUplink(model, belief, record, span.stretch, uplink, answer, atMs, verdict);
   spans.splice(index, 0, span);
   if (above !== undefined && below !== undefined) {
     // The uplink splits a hole in two, both as old as the original hole.
@@ -111,22 +111,23 @@ function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, ans
     span.isHoleOverdue = above.isHoleOverdue;
   } else if (above !== undefined && span.high + 1 < above.low) noticeHole(model, belief, above, atMs);
   else if (below !== undefined && below.high + 1 < span.low) noticeHole(model, belief, span, atMs);
-  if (above !== undefined && span.high + 1 === above.low) joinNeighbours(model, belief, run, index, atMs, verdict);
-  if (below !== undefined && below.high + 1 === span.low) joinNeighbours(model, belief, run, index - 1, atMs, verdict);
-  if (run.reported > 0) lowerReportedCount(belief, run);
+  if (above !== undefined && span.high + 1 === above.low) joinNeighbours(model, belief, record, index, atMs, verdict);
+  if (below !== undefined && below.high + 1 === span.low)
+    joinNeighbours(model, belief, record, index - 1, atMs, verdict);
+  if (record.reported > 0) lowerReportedCount(belief, record);
   judgeHeadCloses(belief, atMs, verdict);
 }
 
-/** The run of the uplink's boot, added if new; undefined if all remembered runs are newer and the list is full. */
-function findOrAddRun(model: PowerModel, belief: Belief, event: UplinkEvent): Run | undefined {
+/** The record of the uplink's boot, added if new; undefined if the list is full and all its boots are newer. */
+function findOrAddRecord(model: PowerModel, belief: Belief, event: UplinkEvent): BootRecord | undefined {
   const { credential, life = FIRST_LIFE } = event;
   const { boot } = event.uplink;
   const { runs } = belief;
   let index = runs.length;
   for (; index > 0; index--) {
-    const run = runs[index - 1] as Run;
-    const order = orderOfRun(run, credential, life, boot);
-    if (order === 0) return run;
+    const record = runs[index - 1] as BootRecord;
+    const order = orderOfRecord(record, credential, life, boot);
+    if (order === 0) return record;
     if (order < 0) break;
   }
   if (runs.length >= BELIEF_LIMITS.runs) {
@@ -135,9 +136,9 @@ function findOrAddRun(model: PowerModel, belief: Belief, event: UplinkEvent): Ru
     runs.shift();
     index = Math.max(index - 1, 0);
   }
-  const run = newRun(credential, life, boot);
-  runs.splice(index, 0, run);
-  return run;
+  const record = newBootRecord(credential, life, boot);
+  runs.splice(index, 0, record);
+  return record;
 }
 
 /**

@@ -6,7 +6,7 @@
 import type { Ping, Uplink } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
 import { joinAirplane } from './airplane.js';
-import type { Belief, Run, Span } from './belief.js';
+import type { Belief, BootRecord, Span } from './belief.js';
 import { finding, type UplinkKey, uplinkKey, type Verdict } from './event.js';
 import { joinOverMissing, joinStretches } from './in-order/stretch.js';
 import { newStretch } from './in-order/stretch-state.js';
@@ -59,34 +59,34 @@ export function singleSpan(model: PowerModel, uplink: Uplink): Span {
 export function joinNeighbours(
   model: PowerModel,
   belief: Belief,
-  run: Run,
+  record: BootRecord,
   index: number,
   atMs: number,
   verdict: Verdict,
 ): void {
-  const lower = run.spans[index] as Span;
-  const upper = run.spans[index + 1] as Span;
+  const lower = record.spans[index] as Span;
+  const upper = record.spans[index + 1] as Span;
   if ((lower.highState & upper.lowStatePing) !== 0) {
-    const about = uplinkKey(run.credential, run.life, run.boot, upper.low);
+    const about = uplinkKey(record.credential, record.life, record.boot, upper.low);
     reportUnchangedState(belief, lower.highState & upper.lowStatePing, about, atMs, verdict);
   }
-  joinStretches(model, belief, run, lower.stretch, upper.stretch, atMs, verdict);
-  joinSpans(belief, run, index, atMs, verdict);
+  joinStretches(model, belief, record, lower.stretch, upper.stretch, atMs, verdict);
+  joinSpans(belief, record, index, atMs, verdict);
 }
 
 /** Joins the span at `index` with the next one without comparing them, and so forgets the hole between them. */
-export function joinOverHole(belief: Belief, run: Run, index: number, atMs: number, verdict: Verdict): void {
-  joinOverMissing((run.spans[index] as Span).stretch, (run.spans[index + 1] as Span).stretch);
-  joinSpans(belief, run, index, atMs, verdict);
+export function joinOverHole(belief: Belief, record: BootRecord, index: number, atMs: number, verdict: Verdict): void {
+  joinOverMissing((record.spans[index] as Span).stretch, (record.spans[index + 1] as Span).stretch);
+  joinSpans(belief, record, index, atMs, verdict);
 }
 
-function joinSpans(belief: Belief, run: Run, index: number, atMs: number, verdict: Verdict): void {
-  const lower = run.spans[index] as Span;
-  const upper = run.spans[index + 1] as Span;
-  joinAirplane(belief, run, lower, upper, atMs, verdict);
+function joinSpans(belief: Belief, record: BootRecord, index: number, atMs: number, verdict: Verdict): void {
+  const lower = record.spans[index] as Span;
+  const upper = record.spans[index + 1] as Span;
+  joinAirplane(belief, record, lower, upper, atMs, verdict);
   lower.high = upper.high;
   lower.highState = upper.highState;
-  run.spans.splice(index + 1, 1);
+  record.spans.splice(index + 1, 1);
 }
 
 /** Reports that a state ping repeats the lock state in `bits`. */

@@ -23,7 +23,7 @@ export function changeSky(context: StepContext, open: boolean): void {
   state.skySinceMs = nowMs;
   if (open || state.gps !== 'fixed') return;
   state.lastFixMs = nowMs;
-  // If GPS tracks a ride or a theft, it stays on until then without a fix. A start of tracking sets the same.
+  // If GPS tracks a ride or a theft, it searches until this time. The start of tracking sets the same limit.
   state.trackGpsUntilMs = searchEndsMs(context);
   startSearch(context);
 }

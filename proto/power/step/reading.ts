@@ -71,8 +71,8 @@ function minuteOfLocalDay(window: HighWindow, atMs: number): number {
 }
 
 /**
- * The part of a window's day that was asked for last: whether the window is open then, from `fromMs` to before
- * `untilMs`, ms since the epoch. Each step asks several times, and most locks have the same window.
+ * The latest result of {@link partOfDay}: whether the window is open from `fromMs` to before `untilMs`, ms since the
+ * epoch. It is cached because each step asks several times, and most locks have the same window.
  */
 const lastPart: { window: HighWindow | undefined; fromMs: number; untilMs: number; isOpen: boolean } = {
   window: undefined,
@@ -81,6 +81,7 @@ const lastPart: { window: HighWindow | undefined; fromMs: number; untilMs: numbe
   isOpen: false,
 };
 
+/** The part of the day around `atMs` in which the window stays open, or stays closed. */
 function partOfDay(window: HighWindow, atMs: number): typeof lastPart {
   if (window === lastPart.window && atMs >= lastPart.fromMs && atMs < lastPart.untilMs) return lastPart;
   lastPart.window = window;

@@ -157,8 +157,8 @@ export function noteInPlace(model: PowerModel, state: Draft, input: StepInput, n
 }
 
 /**
- * The context of the last step, for reuse: a fresh object for each of millions of steps would burden the collector.
- * Undefined during a step, so that a step that throws leaves none behind.
+ * The context of the last step, for reuse: a fresh object for each of millions of steps would burden the garbage
+ * collector. Undefined during a step, so that a step that throws leaves none behind.
  */
 let spareContext: { -readonly [Key in keyof StepContext]: StepContext[Key] } | undefined;
 

@@ -92,7 +92,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   [
     'out-of-range',
     'a violation (finding:N): Out of range: battery 101 %.',
-    'A value that can’t be one (a battery of 255 %, a latitude of 214°) is reported, never dropped.',
+    'An impossible value (a battery of 255 %, a latitude of 214°) is reported, never dropped.',
     SECTIONS.wire,
   ],
   [

@@ -64,7 +64,7 @@ export interface GpsRun {
   position: Position | null;
 }
 
-/** See the head of this file. Mutable, because the judge updates it with every uplink. */
+/** See the top of this file. Mutable, because the judge updates it with every uplink. */
 export interface OrderContext {
   /** Since when all uplinks are known: −{@link NEVER} for since the boot, {@link NEVER} if nothing is known. */
   fromMs: number;

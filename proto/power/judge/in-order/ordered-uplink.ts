@@ -39,7 +39,7 @@ export const WITHDRAWABLE_RULES: ReadonlySet<RuleName> = new Set<RuleName>([
 /** The name of an in-order rule. */
 export type InOrderRule = (typeof IN_ORDER_RULES)[number];
 
-/** See the head of this file. Mutable, so that one object can be reused for all uplinks. */
+/** See the top of this file. Mutable, so that one object can be reused for all uplinks. */
 export interface OrderedUplink {
   sequence: number;
   /** By the lock's clock, ms since the epoch. */

@@ -1,7 +1,7 @@
 /**
  * Applies the in-order rules (in-order-rules.ts) to the uplinks of a boot, which arrive in any order. A *stretch* is a
  * series of uplinks without a missing sequence number. Pure: changes only the given belief (what the judge knows of the
- * lock) and verdict (its findings). A `Run` is what the belief has of one boot.
+ * lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot.
  *
  * A stretch has a *context*: what its uplinks say to the next one. While the uplinks before the stretch are missing, it
  * also stores its first uplinks, its *head*: the rules may judge those differently once they know what came before.
@@ -13,7 +13,7 @@
 import { Minutes } from '../../../clock.js';
 import { DEFAULT_POWER, type Uplink } from '../../../wire/ping.js';
 import type { PowerModel } from '../../model.js';
-import type { Belief, Run, Span } from '../belief.js';
+import type { Belief, BootRecord, Span } from '../belief.js';
 import { compareKeys, finding, type UplinkKey, uplinkKey, type Verdict } from '../event.js';
 import { NEVER } from '../state.js';
 import { forgetUpTo } from './context.js';
@@ -46,7 +46,7 @@ const breaches: Breach[] = [];
 export function appendUplink(
   model: PowerModel,
   belief: Belief,
-  run: Run,
+  record: BootRecord,
   stretch: Stretch,
   uplink: Uplink,
   answer: Answer,
@@ -58,7 +58,7 @@ export function appendUplink(
   const { isHeadOpen } = stretch;
   if (isHeadOpen) storeInHead(stretch, { ...reusedUplink, found: breaches.map(({ rule }) => rule) });
   if (breaches.length > 0) {
-    for (const breach of breaches) reportBreach(belief, run, reusedUplink.sequence, breach, atMs, verdict);
+    for (const breach of breaches) reportBreach(belief, record, reusedUplink.sequence, breach, atMs, verdict);
     breaches.length = 0;
   }
 }
@@ -76,7 +76,7 @@ function storeInHead(stretch: Stretch, uplink: OrderedUplink): void {
 export function joinStretches(
   model: PowerModel,
   belief: Belief,
-  run: Run,
+  record: BootRecord,
   lower: Stretch,
   upper: Stretch,
   atMs: number,
@@ -86,10 +86,10 @@ export function joinStretches(
     judgeInOrder(model, lower.context, uplink, breaches);
     for (const rule of uplink.found) {
       if (!breaches.some((breach) => breach.rule === rule))
-        withdrawFinding(belief, run, uplink.sequence, rule, verdict);
+        withdrawFinding(belief, record, uplink.sequence, rule, verdict);
     }
     for (const breach of breaches) {
-      if (!uplink.found.includes(breach.rule)) reportBreach(belief, run, uplink.sequence, breach, atMs, verdict);
+      if (!uplink.found.includes(breach.rule)) reportBreach(belief, record, uplink.sequence, breach, atMs, verdict);
     }
     uplink.found = breaches.map(({ rule }) => rule);
     breaches.length = 0;
@@ -120,10 +120,10 @@ export function joinOverMissing(lower: Stretch, upper: Stretch): void {
 }
 
 /** A number of the boot came again with other content, so neither of the two uplinks is evidence. */
-export function markDoubtful(belief: Belief, run: Run, { sequence, timeMs }: Uplink, verdict: Verdict): void {
-  const dependent = run.standing.filter((each) => dependsOn(each, sequence, timeMs));
-  for (const { rule, sequence: about } of dependent) withdrawFinding(belief, run, about, rule, verdict);
-  const span = run.spans.find(({ low, high }) => low <= sequence && sequence <= high);
+export function markDoubtful(belief: Belief, record: BootRecord, { sequence, timeMs }: Uplink, verdict: Verdict): void {
+  const dependent = record.standing.filter((each) => dependsOn(each, sequence, timeMs));
+  for (const { rule, sequence: about } of dependent) withdrawFinding(belief, record, about, rule, verdict);
+  const span = record.spans.find(({ low, high }) => low <= sequence && sequence <= high);
   if (span === undefined) return;
   for (const uplink of span.stretch.head) {
     if (uplink.sequence === sequence) uplink.isDoubtful = true;
@@ -151,27 +151,33 @@ function dependsOn(standing: StandingFinding, sequence: number, timeMs: number):
 
 function reportBreach(
   belief: Belief,
-  run: Run,
+  record: BootRecord,
   sequence: number,
   { rule, fromSequence, fromMs, message }: Breach,
   atMs: number,
   verdict: Verdict,
 ): void {
-  const isReported = run.standing.some((other) => other.rule === rule && other.sequence === sequence);
+  const isReported = record.standing.some((other) => other.rule === rule && other.sequence === sequence);
   // A withdrawal names a rule and an uplink, so there is at most one finding for both.
   if (isReported) return;
-  run.standing.push({ rule, sequence, fromSequence, fromMs });
+  record.standing.push({ rule, sequence, fromSequence, fromMs });
   // Sorted by number, so that the belief does not depend on the order of arrival.
-  run.standing.sort((a, b) => a.sequence - b.sequence || (a.rule < b.rule ? -1 : 1));
-  if (run.standing.length > MAX_STANDING_FINDINGS) run.standing.shift();
-  verdict.findings.push(finding(rule, belief.mac, keyIn(run, sequence), atMs, message));
+  record.standing.sort((a, b) => a.sequence - b.sequence || (a.rule < b.rule ? -1 : 1));
+  if (record.standing.length > MAX_STANDING_FINDINGS) record.standing.shift();
+  verdict.findings.push(finding(rule, belief.mac, keyIn(record, sequence), atMs, message));
 }
 
-function withdrawFinding(belief: Belief, run: Run, sequence: number, rule: InOrderRule, verdict: Verdict): void {
-  const index = run.standing.findIndex((standing) => standing.rule === rule && standing.sequence === sequence);
+function withdrawFinding(
+  belief: Belief,
+  record: BootRecord,
+  sequence: number,
+  rule: InOrderRule,
+  verdict: Verdict,
+): void {
+  const index = record.standing.findIndex((standing) => standing.rule === rule && standing.sequence === sequence);
   if (index === -1) return;
-  run.standing.splice(index, 1);
-  const about = keyIn(run, sequence);
+  record.standing.splice(index, 1);
+  const about = keyIn(record, sequence);
   // An uplink that joins two stretches may cause a finding at the first join and take it back at the second.
   const indexInVerdict = verdict.findings.findIndex((other) => {
     return other.rule === rule && other.about !== null && compareKeys(other.about, about) === 0;
@@ -180,6 +186,6 @@ function withdrawFinding(belief: Belief, run: Run, sequence: number, rule: InOrd
   else verdict.findings.splice(indexInVerdict, 1);
 }
 
-function keyIn({ credential, life, boot }: Run, sequence: number): UplinkKey {
+function keyIn({ credential, life, boot }: BootRecord, sequence: number): UplinkKey {
   return uplinkKey(credential, life, boot, sequence);
 }
