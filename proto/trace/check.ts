@@ -46,7 +46,7 @@ export interface CheckObserver {
   after(belief: Belief, event: JudgeEvent, verdict: Verdict, line: number): void;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class TraceCheck {
   readonly #model: PowerModel;
   readonly #header: TraceHeader;
@@ -143,7 +143,7 @@ export class TraceCheck {
 
   #begin(event: TraceEvent): void {
     this.#hasStarted = true;
-    // A start of the gateway as the first event sets the time itself.
+    // If the first event is the gateway's start, judging it sets this time.
     const isStart = event.event === 'gateway' && event.state === 'start';
     this.#listeningSinceMs = isStart ? null : event.atMs;
     for (const mac of this.#header.locks.keys()) this.#newLock(mac, event.atMs);

@@ -33,7 +33,7 @@ export interface TraceFinding {
 /** Receives the findings of a check. */
 export interface FindingSink {
   add(finding: TraceFinding): void;
-  /** Removes a finding that {@link isWithdrawable}, if there is one. */
+  /** Removes the withdrawable finding (see {@link isWithdrawable}) of this rule about this uplink, if there is one. */
   withdraw(rule: RuleName, mac: string, about: UplinkKey): void;
 }
 

@@ -43,7 +43,7 @@ const MODES = ['MID', 'HIGH'] as const;
 
 type ReadMember = (reader: JsonReader, value: unknown) => TruthChange;
 
-/** How to read each member, by its name. The empty text says that the member is in the line itself. */
+/** How to read each member, by its name. In a call of the reader, the empty text says that it is in the line itself. */
 const MEMBERS: Readonly<Record<string, ReadMember>> = {
   boot: () => ({ type: 'boot' }),
   moving: (reader, value) => ({ type: 'motion', moving: reader.flag(value, '', 'moving') }),

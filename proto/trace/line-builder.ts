@@ -11,7 +11,7 @@ const WORD_BYTES = 8;
 
 /**
  * ASCII text that is copied into lines, eight bytes at a time: as numbers whose bytes are those of the text, little end
- * first, with zeros behind its end. Numbers keep their bytes on the way, as those of ASCII text are never NaN.
+ * first, with zeros after the last character. Copying a number keeps its bytes, since no ASCII text has those of a NaN.
  */
 export interface LinePart {
   /** The number of characters. */
@@ -37,7 +37,7 @@ const NULL = linePart('null');
 
 /** The bytes of the first buffer. */
 const FIRST_CAPACITY = 64 * 1024;
-/** Space for the largest value but a text. */
+/** Space for the largest value except a text. */
 const VALUE_BYTES = 64;
 /** A text of this many characters has at most six times as many bytes: each may be written as `\u0000`. */
 const BYTES_PER_CHARACTER = 6;
@@ -71,7 +71,7 @@ const BACKSLASH = 92;
 const FIRST_PRINTABLE = 32;
 const LAST_PRINTABLE = 126;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class LineBuilder {
   /** The lines so far: the first {@link length} bytes. Replaced when it grows. */
   bytes: Buffer;
@@ -100,6 +100,7 @@ export class LineBuilder {
     if (this.length + space > this.bytes.length) this.#grow(space);
   }
 
+  /** Copies a prepared text. */
   part(part: LinePart): void {
     const { words } = part;
     const space = words.length * WORD_BYTES;

@@ -1,8 +1,8 @@
 /**
  * A cursor over the bytes of one trace line that reads values in the canonical spelling: exactly as writer.ts writes
  * them. It is for canonical-line.ts and the generated code for pings (gen/ping-line.ts). It reports no errors: at the
- * first other spelling `isCanonical` becomes false, and the values read from then on are meaningless. Behind the
- * buffer a byte is undefined, and a calculation with it gives NaN, which no check below accepts.
+ * first other spelling `isCanonical` becomes false, and the values read from then on are meaningless. After
+ * the end of the buffer a byte is undefined, and a calculation with it gives NaN, which no check below accepts.
  */
 import { parseCanonicalDate } from '../date.js';
 import { REASONS, type Reason } from '../wire/reasons.js';
@@ -78,7 +78,7 @@ const DATE_LENGTH = 24;
 const MAC_LENGTH = 17;
 const MAC_PAIRS = 6;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class LineCursor {
   /** Whether everything read so far is in the canonical spelling. */
   isCanonical = true;

@@ -37,7 +37,7 @@ function disconnectEnd(cause: DisconnectCause): LinePart {
   return linePart(`","event":"disconnect","source":"lock","cause":"${cause}"}`);
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class TraceLines {
   readonly builder: LineBuilder;
 
@@ -46,7 +46,7 @@ export class TraceLines {
     this.builder = new LineBuilder(capacity);
   }
 
-  /** A line that is complete but for its line break. */
+  /** A line that is complete except for its line break. */
   line(line: string): void {
     this.builder.raw(line);
     this.builder.endLine();

@@ -58,7 +58,7 @@ class SequenceNumbers implements EnvelopeDefaults {
   }
 }
 
-/** See the head of this file. Each map drops its oldest key, which comes first, when it has too many. */
+/** See the top of this file. Each map drops its oldest key, which comes first, when it has too many. */
 export class TraceMemory {
   #power: PowerSettings;
   readonly #lockNumbers: SequenceNumbers;

@@ -49,7 +49,7 @@ const EVENT_MEMBERS = {
   gateway: new Set(['at', 'event', 'state']),
 } as const;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class TraceNotes {
   /** The number of the line that is being read, from 1. */
   line = 0;

@@ -207,9 +207,9 @@ export class TraceReader {
     const credential = readCredential(reader, json.credential === undefined ? members.credential : json.credential);
     const sender = { source, credential: credential ?? FIRST_CREDENTIAL };
     const senderMembers = credential === undefined ? { source } : { source, credential };
-    // What `readRaw` returns is of the event's kind, or a placeholder that no caller uses; so the casts hold.
     const raw = json.raw ?? members.raw;
     if (typeof raw === 'string') this.#raw = Buffer.from(raw, 'base64');
+    // What `readRaw` returns is of the event's kind, or a placeholder that no caller uses; so the casts below hold.
     if (event === 'ping') {
       const uplink =
         raw === undefined

@@ -12,7 +12,7 @@ import { FIRST_CREDENTIAL } from './trace.js';
 /** The uplinks of one credential, one element for each of the lock's lives, in order. */
 type SeenByLife = readonly SeenUplinks[];
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class SeenCredentials {
   readonly #limit: SeenUplinksLimit;
   readonly #lives: number;

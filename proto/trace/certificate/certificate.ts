@@ -89,7 +89,7 @@ interface OpenTrace {
   toMs: number | null;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class CertificateMaker {
   readonly #model: PowerModel;
   readonly #firmware: string | null;

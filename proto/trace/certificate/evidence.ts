@@ -20,7 +20,7 @@ export type NoteEvidence = (row: string, line: number, firmware: string | null) 
 /** A lock that sends nothing for this long after it announced its silence counts as silent. */
 const SILENCE_MS = Minutes(10);
 
-/** See the head of this file. One for each trace. */
+/** See the top of this file. One for each trace. */
 export class Evidence {
   readonly #model: PowerModel;
   readonly #header: TraceHeader;
@@ -58,21 +58,25 @@ export class Evidence {
     }
   }
 
-  // Without its colons, a MAC is a `Mac`.
-
   /** The state in which the lock made its last ping; null if none. @param mac in the form `A4:C1:38:F0:E1:D2` */
   stateOf(mac: string): EffectiveState | null {
-    return this.#locks.get(mac.replaceAll(':', '') as Mac)?.state ?? null;
+    return this.#knownLock(mac)?.state ?? null;
   }
 
   /** The firmware version that a lock reported last; null if none. @param mac in the form `A4:C1:38:F0:E1:D2` */
   firmwareOf(mac: string): string | null {
-    return this.#locks.get(mac.replaceAll(':', '') as Mac)?.firmware ?? null;
+    return this.#knownLock(mac)?.firmware ?? null;
   }
 
   /** Called at the end of the trace: silences that last until then count. */
   end(atMs: number): void {
     for (const lock of this.#locks.values()) this.#noteSilence(lock, atMs);
+  }
+
+  /** What is remembered of a lock, by its MAC with colons; undefined if it has had no event. */
+  #knownLock(mac: string): LockMemory | undefined {
+    // A `Mac` has no colons.
+    return this.#locks.get(mac.replaceAll(':', '') as Mac);
   }
 
   #lockOf(mac: Mac): LockMemory {

@@ -28,7 +28,7 @@ export interface LineNote {
 /** The reasons of the specification. A lock may send others, which are noted as null. */
 const REASON_NAMES: readonly Reason[] = REASONS.map(({ name }) => name);
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class LineNotes {
   readonly #states: readonly EffectiveState[];
   readonly #chunks: (Uint8Array | undefined)[] = [];

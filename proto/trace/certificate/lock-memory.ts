@@ -45,7 +45,7 @@ export interface Silence {
   isNoted: boolean;
 }
 
-/** See the head of this file. Before an event has happened, its time is minus infinity. */
+/** See the top of this file. Before an event has happened, its time is minus infinity. */
 export class LockMemory {
   /** Which uplinks have come, to recognise repeats. */
   readonly seen: SeenUplinks;

@@ -9,7 +9,7 @@ import { type FindingSink, findingKey, isWithdrawable, type TraceFinding } from 
 /** A finding that no later line has withdrawn. */
 export type StandingFinding = Pick<TraceFinding, 'line' | 'mac' | 'rule' | 'message'>;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class RowFindings implements FindingSink {
   readonly #receive: (finding: StandingFinding) => void;
   readonly #withdrawable = new Map<string, StandingFinding>();

@@ -16,7 +16,7 @@ interface Counts {
   readonly firstNoted: RowFinding[];
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class Tally {
   readonly #counts = new Map<string, Counts>();
 

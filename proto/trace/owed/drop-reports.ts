@@ -4,7 +4,7 @@
  */
 import type { Uplink } from '../../wire/ping.js';
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class DropReports {
   /** The newest boot, and the count that it has reported. */
   #boot = 0;

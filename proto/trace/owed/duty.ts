@@ -51,7 +51,7 @@ export interface ShackleChange {
   readonly sinceMs: number;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export interface Duty {
   readonly trigger: TriggerName;
   readonly kind: 'cellular' | 'gps';

@@ -33,7 +33,7 @@ export type Missing =
   | { readonly type: 'uplink'; readonly duty: Duty }
   | { readonly type: 'connection'; readonly cause: WorldCause; readonly sinceMs: number; readonly state: string };
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class LockDuties {
   /** What is true of the lock now. Its `row` is the power model's row for the effective state. */
   readonly truth: LockTruth;

@@ -11,7 +11,7 @@ import type { Command, HighWindow, LockState, PowerSettings, Uplink } from '../.
 import type { TruthChange } from '../ground-truth.js';
 import type { TraceLock } from '../trace.js';
 
-/** See the head of this file. Times are ms since the epoch; minus infinity for what has not happened. */
+/** See the top of this file. Times are ms since the epoch; minus infinity for what has not happened. */
 export class LockTruth {
   isMoving = false;
   lockState: LockState;

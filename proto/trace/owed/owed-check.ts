@@ -51,7 +51,7 @@ export interface OwedOptions {
 /** The line number of a `world` event that is in no file, as in a simulation that writes none. */
 export const UNWRITTEN = 0;
 
-/** How often the check looks for uplinks that are overdue, in time of the trace. They are overdue after an hour. */
+/** How often the check looks for overdue uplinks, by the trace's clock. An uplink is overdue after an hour. */
 const TICK_INTERVAL_MS = Minutes(10);
 /** How many wrong positions of a lock are remembered, so that a repeated uplink makes no second finding. */
 const MAX_WRONG_POSITIONS = 64;
@@ -67,7 +67,7 @@ interface ComparedLock {
   wrongPositionKeys: string[];
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class OwedCheck {
   readonly #options: OwedOptions;
   readonly #locks = new Map<Mac, ComparedLock>();

@@ -31,7 +31,7 @@ export interface RunStart {
   readonly isOwedInPause: boolean;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class Run {
   readonly #plan: RunPlan;
   readonly #owe: (duty: Duty) => void;

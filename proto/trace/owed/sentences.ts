@@ -39,14 +39,14 @@ export function uplinkSentence({ trigger, kind, reasons, lockState, fromMs, byMs
 
 /** The sentence about a missing connection. */
 export function connectionSentence(state: string, sinceMs: number): string {
-  return `in ${state} the connection is kept, and the lock is not connected since ${describeTime(sinceMs)}`;
+  return `in ${state} the connection is kept, and the lock has not been connected since ${describeTime(sinceMs)}`;
 }
 
 /** The sentence about a position that is not true. */
 export function placeSentence({ body }: Uplink, { meters, allowedMeters }: WrongPlace): string {
   const reason = body.kind === 'ack' ? '' : body.reason;
   const [distance, limit] = [meters, allowedMeters].map((value) => Math.round(value).toLocaleString('en-US'));
-  return `the position of the GPS ping ${reason} is ${distance} m from the true one, and may be ${limit} m`;
+  return `the position of the GPS ping ${reason} is ${distance} m from the true one, and may be at most ${limit} m from it`;
 }
 
 /** The members of a `world` event in a sentence, such as `moving true`. */

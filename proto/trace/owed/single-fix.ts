@@ -7,7 +7,7 @@ import type { PowerModel } from '../../power/model.js';
 import type { Uplink } from '../../wire/ping.js';
 import { type Duty, FIX_SLACK, fulfils, isNoChange, type ShackleChange, SLACK, type WorldCause } from './duty.js';
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class SingleFix {
   readonly #model: PowerModel;
   readonly #trigger: 'state-change' | 'period';

@@ -23,7 +23,7 @@ export interface TrackingInput {
   readonly cause: WorldCause;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class Tracking {
   readonly #model: PowerModel;
   readonly #trigger: TrackedTrigger;

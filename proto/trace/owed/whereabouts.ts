@@ -31,7 +31,7 @@ export interface WrongPlace {
   readonly allowedMeters: number;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class Whereabouts {
   #fixes: TrueFix[] = [];
   #isMoving = false;
@@ -64,7 +64,7 @@ export class Whereabouts {
     if (before === undefined) return undefined;
     const wrong = wrongPlace(before, madeMs - before.leftMs, position);
     const after = this.#fixes[index + 1];
-    // While the lock stands still, the fix before says all; once it has moved, the next fix limits where it can be.
+    // While the lock stands still, the earlier fix decides; once it has moved, the next fix limits where it can be.
     if (wrong !== null || after === undefined || before.leftMs > madeMs) return wrong;
     return wrongPlace(after, after.atMs - madeMs, position);
   }

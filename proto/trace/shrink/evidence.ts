@@ -31,7 +31,7 @@ export interface LockEvents {
 const MAX_LINES_BEFORE = 100_000;
 const MAX_LINES_AFTER = 100_000;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class Evidence {
   readonly #target: ShrinkTarget;
   /** Makes the header from the events that were forgotten. */
@@ -54,13 +54,13 @@ export class Evidence {
   add(event: TraceEvent, line: number, raw: Uint8Array | null): void {
     const { mac, line: targetLine } = this.#target;
     this.#lastMs = event.atMs;
+    // The finding's own line is kept as a tick even if its event is not the lock's: for the lock, time passed.
     if (event.event === 'world') {
       if (line === targetLine) this.#push({ event: { event: 'tick', atMs: event.atMs }, raw: null, line });
       return;
     }
     const isOfLock = !('mac' in event) || event.mac === mac;
     if (isOfLock) this.#push({ event, raw, line });
-    // An event of another lock counts for this one as time passing.
     else if (line === targetLine) this.#push({ event: { event: 'tick', atMs: event.atMs }, raw: null, line });
   }
 

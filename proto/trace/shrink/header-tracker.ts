@@ -18,7 +18,7 @@ const EXPLAINS_POSITION_MS = locateWithin + 2 * locateSlack;
 /** Maximum number of commands that are remembered; the judge remembers no more. */
 const MAX_COMMANDS = 64;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class HeaderTracker {
   #lock: TraceLock;
   #commands: EarlierCommand[];
@@ -39,8 +39,8 @@ export class HeaderTracker {
   /** The header's entry for a trace that starts at `atMs`. Omits the commands if not all that can matter are known. */
   lockAt(atMs: number): TraceLock {
     const { commands: _, ...lock } = this.#lock;
-    // From then on, every command that can explain a position was sent in the trace itself. A command from before the
-    // trace may live longer; its acknowledgement is then an ack-unasked that the whole trace does not have, for which
+    // If the trace began that long ago, every command that can explain a position was sent in it. A command from before
+    // the trace may live longer; its acknowledgement is then an ack-unasked that the whole trace does not have, for which
     // shrink.ts rejects the header.
     const knowsLocates = this.#fromMs !== null && atMs - this.#fromMs >= EXPLAINS_POSITION_MS;
     if (!this.#hasCommands && !knowsLocates) return lock;
