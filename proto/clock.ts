@@ -22,7 +22,7 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;
-  /** Calls `callback` once, `delay` from now; a delay of 0 or less means as soon as possible, never at once. */
+  /** Calls `callback` once, `delay` from now; a delay of 0 or less means as soon as possible after this call. */
   after(delay: Milliseconds, callback: () => void): Timer;
 }
 

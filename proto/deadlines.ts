@@ -12,7 +12,7 @@ export interface Due {
 /** With fewer entries than this, stale entries are not removed: they take little memory. */
 const MIN_CLEANUP_ENTRIES = 1024;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class Deadlines<T extends Due> {
   #times: number[] = [];
   #items: T[] = [];

@@ -17,7 +17,7 @@ const MAX_SHOWN_CHARACTERS = 60;
 /** The maximum of the wire's unsigned fields. */
 const MAX_UINT32 = 2 ** 32 - 1;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class JsonReader {
   /** The first error; null if there is none. */
   error: string | null = null;

@@ -85,7 +85,7 @@ function plausibilityLines(fieldsInTypeOrder) {
   const inPosition = boundedFields.filter(({ presence }) => presence === 'position');
   const boundedFieldsOf = (type) =>
     boundedFields.filter((field) => field.presence !== 'position' && carries(field, type));
-  // Only a close-connection ping has always the same reason.
+  // Only a close-connection ping always has the same reason.
   const closeType = PING_TYPES.find(({ reason }) => reason !== undefined);
   const commonFields = boundedFieldsOf(closeType.type).filter((field) =>
     PING_TYPES.every(({ type }) => carries(field, type)),

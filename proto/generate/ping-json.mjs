@@ -119,7 +119,7 @@ function readerLines(fieldsInTypeOrder) {
   const commonFields = fieldsInTypeOrder.filter(isCommon);
   const commonNames = commonFields.map(({ property }) => property).join(', ');
   const commonReads = commonFields.map((field) => `const ${field.property} = ${readMember(field)};`);
-  // Only a close-connection ping has always the same reason.
+  // Only a close-connection ping always has the same reason.
   const closeType = PING_TYPES.find(({ reason }) => reason !== undefined);
   return [
     '',

@@ -73,7 +73,7 @@ export interface PingField {
 /** The numbers of a field in both of these ping types. */
 const CELLULAR_AND_GPS = (cellular: number, gps: number) => ({ cellular, gps });
 
-/** The fields in the order of JSON and of the documentation. See the head of this file. */
+/** The fields in the order of JSON and of the documentation. See the top of this file. */
 export const PING_FIELDS = Object.freeze({
   reason: {
     json: 'reason',

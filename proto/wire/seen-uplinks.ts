@@ -49,7 +49,7 @@ export class SeenUplinksLimit {
   }
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class SeenUplinks {
   readonly #limit: SeenUplinksLimit;
   /** The chunks by boot and by their index. */
