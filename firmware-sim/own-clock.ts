@@ -4,7 +4,7 @@
  */
 import type { Clock, Milliseconds, Timer } from '../proto/clock.js';
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class OwnClock implements Clock, Timer {
   // Initialised for speed: if a field was once undefined, V8 allocates a new number object at each assignment.
   #nowMs = 0;

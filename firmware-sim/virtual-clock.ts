@@ -22,7 +22,7 @@ class VirtualTimer implements Timer {
   }
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class VirtualClock implements Clock {
   // Initialised for speed: if a field was once undefined, V8 allocates a new number object at each assignment.
   #nowMs = 0;

@@ -31,7 +31,7 @@ export interface FaultLinkOptions {
 /** The shortest and the longest duration of something. */
 type Span = readonly [from: Milliseconds, to: Milliseconds];
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class FaultLink implements Link {
   readonly #conditions: FaultConditions;
   readonly #prng: Prng;

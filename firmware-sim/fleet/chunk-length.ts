@@ -1,4 +1,4 @@
-/** How long the chunks of simulated time are in which a virtual run's trace is made and written. */
+/** Plans the length of the chunks of simulated time in which a virtual run makes and writes its trace. */
 import { Days, type Milliseconds, Minutes } from '../../proto/clock.js';
 
 /** The intended size of a chunk: few enough bytes for the processor's cache, many enough for each lock to do a lot. */

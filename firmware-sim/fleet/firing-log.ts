@@ -19,7 +19,7 @@ export interface FiringColumns {
   readonly start: Float64Array<ArrayBuffer>;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class FiringLog {
   #count = 0;
   #dueMs = new Float64Array(FIRST_CAPACITY);
@@ -59,7 +59,7 @@ export class FiringLog {
     };
   }
 
-  /** Notes firings that another log had. Their output starts `offset` further on in this log's buffer. */
+  /** Notes firings that another log had. `offset` is added to where each output starts, since the buffer is another. */
   noteAll({ dueMs, lock, start }: FiringColumns, offset: number): void {
     const first = this.#count;
     this.#count += dueMs.length;

@@ -31,7 +31,7 @@ interface LoneLock {
   readonly clock: OwnClock;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class LoneLocks {
   readonly #options: LoneLocksOptions;
   readonly #gateway = new MemoryGateway();

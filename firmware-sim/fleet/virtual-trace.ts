@@ -26,6 +26,7 @@ export interface VirtualTraceOptions
 
 /** How much larger than planned a chunk may become before its buffer must grow. */
 const SPARE_CAPACITY = 1.25;
+
 /** Writes the trace as the run advances. */
 export class VirtualTrace {
   readonly #run: VirtualRun;

@@ -4,7 +4,7 @@
  */
 import type { WorldChange } from '../world/world.js';
 
-/** See the head of this file. */
+/** See the top of this file. */
 export interface InferredEvent {
   /** Ms since the epoch. */
   readonly atMs: number;

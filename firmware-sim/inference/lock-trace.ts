@@ -176,10 +176,10 @@ export class LockTraceReader {
 
   #addUplink(lock: LockDraft, atMs: number, uplink: TracedUplink['uplink']): void {
     if (lock.openConnection !== null) lock.openConnection.lastActivityMs = atMs;
-    // A repeated uplink has no new information.
     const life = lifeOf(lock.reflashMarks, uplink.timeMs, atMs);
-    // The kind too: an acknowledgement and a ping with the same numbers are two uplinks of a faulty lock.
+    // With the kind, since an acknowledgement and a ping with the same numbers are two uplinks of a faulty lock.
     const key = `${life}/${uplink.boot}/${uplink.sequence}/${uplink.body.kind}`;
+    // A repeated uplink has no new information.
     if (lock.keys.has(key)) return;
     lock.keys.add(key);
     const fromMs = this.#fromMs ?? atMs;

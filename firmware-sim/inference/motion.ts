@@ -259,9 +259,9 @@ class MotionInference implements InferredMotion {
     { madeMs, uplink }: TracedUplink,
     before: TracedUplink | undefined,
   ): boolean {
-    // Closed as soon as it was idle for long enough: the last packet had kept it open. Or the next cellular ping was
-    // overdue: the theft or ride had ended before.
-    // The last packet was the uplink before, when it was made or, if it was buffered, when it was received.
+    // No, if the connection was closed as soon as it was idle for long enough, since then its last packet had kept it
+    // open; or if the next cellular ping was overdue, since then the theft or ride had ended before. The last packet
+    // was the uplink before, when it was made or, if it was buffered, when it was received.
     const trafficMs = Math.max(before?.madeMs ?? 0, before?.atMs ?? 0);
     if (madeMs - trafficMs <= closeAfterIdle + GPS_TOLERANCE_MS || madeMs > lastCellMs + refreshEvery + TOLERANCE_MS)
       return false;

@@ -25,7 +25,7 @@ export interface TracedRunOptions {
   readonly untilMs: number;
   /** A note for readers of the run's trace. */
   readonly note: string;
-  /** Whether to write also what, by inference from the trace, happened to the locks, as `world` events. */
+  /** Whether to write `world` events too: what happened to the locks, by inference from the trace. */
   readonly world: boolean;
   /** Called with each uplink that a lock makes, sent or not. */
   readonly made: (mac: Mac, uplink: Uplink) => void;

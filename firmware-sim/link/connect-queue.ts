@@ -10,7 +10,7 @@ export interface ConnectSlot {
   release(): void;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class ConnectQueue {
   readonly #maxConnecting: number;
   #connecting = 0;

@@ -29,7 +29,7 @@ export interface LinkEvents {
   unreadable(message: string): void;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export interface Link {
   /** Starts a connection; `connected` or `failed` follows. */
   connect(): void;

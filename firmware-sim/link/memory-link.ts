@@ -49,8 +49,8 @@ export class MemoryGateway {
   };
 
   /**
-   * Makes the link of a lock with its own listener and clock, which gets no commands and is never cut. For fleets: it
-   * saves a gateway for each lock.
+   * Makes a lock's link with its own listener and clock. Such a link gets no commands and is never cut. So all locks of
+   * a fleet can share one gateway.
    */
   openApart(mac: Mac, events: LinkEvents, listener: MemoryListener, clock: Clock): Link {
     return new MemoryLink(mac, events, this, listener, clock);

@@ -228,7 +228,7 @@ export class Lock {
     this.#phase = 'stepping';
     this.#step(input);
     const queued = this.#queuedInputs;
-    // Nearly always one input waits, the link's answer; taking the last is much cheaper than moving a list up.
+    // Nearly always one input waits, the link's answer. Then `pop` is much cheaper than `shift`.
     while (queued.length > 0) this.#step((queued.length === 1 ? queued.pop() : queued.shift()) as StepInput);
     if (this.#phase === 'stepping') this.#phase = 'running';
   }
@@ -238,7 +238,7 @@ export class Lock {
     const effects = this.#effects;
     const state = this.#state;
     const nowMs = this.#nowMs;
-    // Two short cuts of the healthy step function: an input that the lock only notes causes no step, and an answer of
+    // Two shortcuts of the healthy step function: an input that the lock only notes causes no step, and an answer of
     // the link at the moment of the last step concerns only the connection.
     if (this.#isHealthy && nowMs < this.#wakeAtMs && noteInPlace(this.#model, state, input, nowMs)) return;
     if (this.#isHealthy && nowMs === this.#steppedAtMs && isLinkAnswer(input))

@@ -24,7 +24,7 @@ interface TimeSpan {
   readonly untilMs: number;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class StoryWorld extends ScriptedWorld {
   readonly #start: City;
   readonly #ridingSpans: readonly TimeSpan[];

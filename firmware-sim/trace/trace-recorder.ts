@@ -12,7 +12,7 @@ import type { DisconnectReason } from '../link/memory-link.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import { worldMembers } from './ground-truth.js';
 
-/** See the head of this file. Also counts connections and uplinks. */
+/** See the top of this file. Also counts connections and uplinks. */
 export class TraceRecorder implements VirtualSink {
   connections = 0;
   uplinks = 0;

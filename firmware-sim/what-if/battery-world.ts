@@ -30,7 +30,7 @@ export interface BatteryWorldOptions {
   readonly chargesBelowPercent: number;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class BatteryWorld implements World {
   readonly initialState: InitialState;
   readonly battery: LockBattery;

@@ -28,7 +28,7 @@ const SATURDAY = 6;
 /** Absences are drawn per span of this many days. */
 const SPAN_DAYS = 14;
 const AWAY_PROBABILITY = 0.06;
-/** How many days' rides are cached. A power of two, so that a day's slot is given by the day's lowest bits. */
+/** How many days' rides are cached. A power of two, so that a day's lowest bits give its place in the cache. */
 const CACHED_DAYS = 4;
 const NO_RIDES: readonly Departure[] = [];
 

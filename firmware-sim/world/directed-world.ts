@@ -63,7 +63,7 @@ const PHONE_DELAY_MS: Milliseconds = Seconds(1);
 /** Maximum number of pending events of one lock. */
 const MAX_PENDING_EVENTS = 100_000;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class DirectedWorld implements World {
   readonly initialState: InitialState;
   readonly #options: DirectedWorldOptions;

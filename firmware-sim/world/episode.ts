@@ -11,7 +11,7 @@ import type { Route } from './routes/route.js';
 import { StreetRoute } from './routes/street-route.js';
 import { sortByTime, type WorldChange, type WorldEvent } from './world.js';
 
-/** See the head of this file. Times are ms since the epoch. */
+/** See the top of this file. Times are ms since the epoch. */
 export interface Episode {
   readonly events: readonly WorldEvent[];
   readonly route: Route | undefined;

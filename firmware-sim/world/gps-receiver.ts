@@ -29,7 +29,7 @@ const REFERENCE_UNCERTAINTY_METERS = 6;
 /** The city is divided into squares with this side; all buildings of a square have the same height. */
 const SQUARE_METERS = 180;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class GpsReceiver {
   readonly #prng: Prng;
   readonly #city: City;

@@ -7,7 +7,7 @@ import type { Prng } from '../prng.js';
 import { CommuterWeek, type DayPattern } from './day-pattern.js';
 import type { EventProbabilities } from './episode.js';
 
-/** See the head of this file. */
+/** See the top of this file. */
 export interface Pace {
   readonly name: 'everyday' | 'lively';
   /** Makes the pattern of rides. Only the pattern may use `prng`; `utcOffset` is the offset of local time from UTC. */

@@ -59,7 +59,7 @@ const FORGETTING_PROBABILITY = 0.3;
 /** How far a stolen bicycle is taken in the script of a demo. */
 const SCRIPTED_THEFT_METERS = 1200;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class PlannedWorld implements World {
   readonly initialState: InitialState;
   readonly battery: LockBattery;

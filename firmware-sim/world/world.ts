@@ -70,7 +70,7 @@ export interface InitialState {
   readonly skyOpen: boolean;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export interface World {
   readonly initialState: InitialState;
   /** When the next event is due, ms since the epoch; Infinity if there is none. */

@@ -44,7 +44,7 @@ const OWED_AFTER = Minutes(30);
 const CLOSES_WITHIN = Seconds(5);
 /** An uplink that was due this soon after the lock closed its connection should have been sent on that connection. */
 const OWED_AT_CLOSE_WITHIN = Seconds(90);
-/** With more events than this, the shadow starts again, at a moment when the lock is not connected. */
+/** With more events than this, the shadow starts again once the lock has closed its connection. */
 const MAX_EVENTS = 4_000;
 const MINUTES_OF_DAY = 1440;
 /**
@@ -53,7 +53,7 @@ const MINUTES_OF_DAY = 1440;
  */
 const FIRST_PERIOD_DELAY = Minutes(60);
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class LockShadow {
   readonly #mac: Mac;
   /** The lock's condition when the shadow starts, and when that is. */
@@ -167,7 +167,7 @@ export class LockShadow {
     ].sort((a, b) => a.madeMs - b.madeMs);
   }
 
-  /** Forgets the events and starts again, if the lock is not connected; in any case with twice as many events. */
+  /** Forgets the events and starts again, once the lock has closed its connection or there are twice as many events. */
   #restart(nowMs: number): void {
     const events = this.#events ?? [];
     const last = events.at(-1);

@@ -30,7 +30,7 @@ const IDLE_AND_SELF_DISCHARGE_MA = POWER_DRAW.idle.value + SELF_DISCHARGE_MA;
  */
 const MIN_PERCENT = 1;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class LockBattery {
   readonly #speedup: number;
   #chargeMah: number;

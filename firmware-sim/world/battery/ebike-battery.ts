@@ -17,7 +17,7 @@ const RECHARGE_BELOW = 0.25;
 /** Batteries start somewhere between this charge and full, so that not all of a fleet are recharged at once. */
 const MIN_FIRST_CHARGE = 0.4;
 
-/** See the head of this file. */
+/** See the top of this file. */
 export class EbikeBattery {
   readonly #whPerKm: number;
   /** From 0 (empty) to 1 (full). */

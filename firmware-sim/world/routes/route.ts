@@ -19,7 +19,7 @@ export interface Stop {
   readonly endMs: number;
 }
 
-/** See the head of this file. */
+/** See the top of this file. */
 export interface Route {
   /** Ms since the epoch. */
   readonly startMs: number;
