@@ -1,6 +1,6 @@
-// Four short cuts of virtual runs change no byte of a trace: locks are simulated one after another and their lines
+// Four shortcuts of virtual runs change no byte of a trace: locks are simulated one after another and their lines
 // merged by time; locks are divided into shares, for several threads; steps in which no trigger can act are shortened;
-// lines are written as bytes. The same run without the short cuts is the measure.
+// lines are written as bytes. Each is compared with the same run without it.
 import t from 'tap';
 import type { Bug } from '../../firmware-sim/faults/bug.js';
 import { parseFaults } from '../../firmware-sim/faults/faults.js';
