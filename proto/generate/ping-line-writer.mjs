@@ -57,7 +57,7 @@ function memberLines(field) {
   return [part, `if (${value} === null) line.nothing();`, `else ${write}`];
 }
 
-/** The function that writes a ping of one type: first the members that are always there, then those that may be missing. */
+/** The function that writes a ping of one type: first the members that are always there, then the optional ones. */
 function writerLines({ type, name, reason }, fields) {
   const carried = fields.filter((field) => carries(field, type));
   const lines = [`line.part(${typeName(type)});`];

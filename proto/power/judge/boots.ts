@@ -4,9 +4,9 @@
  * *life* is the time between two wipes of the flash that the operator has marked.) Pure: changes only the given belief
  * (what the judge knows of the lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot.
  *
- * There is one finding for each lower boot. It is about the boot's uplink with the lowest sequence if that was made over
- * 5 min after an uplink of a higher boot, else about its uplink that was made last. This does not depend on the order of
- * arrival.
+ * There is one finding for each lower boot. It is about the boot's uplink with the lowest sequence if that was made
+ * over 5 min after an uplink of a higher boot, else about its uplink that was made last. This does not depend on the
+ * order of arrival.
  */
 
 import { isDatable } from '../../wire/ping-json.js';

@@ -1,9 +1,9 @@
 /**
  * Tracks which sequence numbers of each boot have come, and compares each uplink with its neighbours: the uplinks with
  * the previous and the next number (protocol.md §3). Pure: changes only the given belief (what the judge knows of the
- * lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot, a `Span` a series of received numbers
- * without a hole. Boots and spans are in order, the newest last. The `bits` of an uplink are a lock state: what a state
- * ping reports, or what the next one must not repeat.
+ * lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot, a `Span` a series of received
+ * numbers without a hole. Boots and spans are in order, the newest last. The `bits` of an uplink are a lock state: what
+ * a state ping reports, or what the next one must not repeat.
  *
  * A late uplink fills a hole and is compared with both neighbours, in whatever order the three came. So the findings do
  * not depend on the order of arrival. A finding on two neighbours is about the one with the higher number.

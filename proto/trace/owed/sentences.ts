@@ -46,7 +46,10 @@ export function connectionSentence(state: string, sinceMs: number): string {
 export function placeSentence({ body }: Uplink, { meters, allowedMeters }: WrongPlace): string {
   const reason = body.kind === 'ack' ? '' : body.reason;
   const [distance, limit] = [meters, allowedMeters].map((value) => Math.round(value).toLocaleString('en-US'));
-  return `the position of the GPS ping ${reason} is ${distance} m from the true one, and may be at most ${limit} m from it`;
+  return (
+    `the position of the GPS ping ${reason} is ${distance} m from the true one, ` +
+    `and may be at most ${limit} m from it`
+  );
 }
 
 /** The members of a `world` event in a sentence, such as `moving true`. */

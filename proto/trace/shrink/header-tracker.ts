@@ -40,8 +40,8 @@ export class HeaderTracker {
   lockAt(atMs: number): TraceLock {
     const { commands: _, ...lock } = this.#lock;
     // If the trace began that long ago, every command that can explain a position was sent in it. A command from before
-    // the trace may live longer; its acknowledgement is then an ack-unasked that the whole trace does not have, for which
-    // shrink.ts rejects the header.
+    // the trace may live longer; its acknowledgement is then an ack-unasked that the whole trace does not have, for
+    // which shrink.ts rejects the header.
     const knowsLocates = this.#fromMs !== null && atMs - this.#fromMs >= EXPLAINS_POSITION_MS;
     if (!this.#hasCommands && !knowsLocates) return lock;
     const commands = this.#commands.filter(
