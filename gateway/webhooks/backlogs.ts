@@ -1,6 +1,6 @@
 /**
  * Watches each webhook URL's backlog of undelivered events (stored pings), and emits a `backlog` event when a URL falls
- * far behind or catches up (quality.md §2, undelivered events).
+ * far behind or catches up.
  *
  * Every ten seconds each URL's backlog is compared with two bounds: a number of events and an age. A URL beyond one of
  * them is *behind* until it is within half of both; then it has *caught up*. The gap between the bounds and their
@@ -17,7 +17,7 @@ const CHECK_INTERVAL: Milliseconds = Seconds(10);
 export const MAX_UNDELIVERED_EVENTS = 10_000;
 /**
  * An undelivered event older than this also puts a URL behind. The age is in real time: by the run's clock, divided by
- * the run's speed. Within an hour a failed event has had three retries.
+ * the run's speed. An hour, since by then a failed event has had three retries.
  */
 export const MAX_UNDELIVERED_AGE: Milliseconds = Hours(1);
 
@@ -91,13 +91,14 @@ export class Backlogs {
   }
 
   /**
-   * Compares a backlog with the bounds. `behind` counts events without an attempt, `pending` events with failed ones.
+   * Compares a backlog with the bounds.
    */
   #update(backlog: UrlBacklog): void {
-    const { urlId, isDisabled, behind, pending } = backlog;
+    // In a backlog, `behind` counts events without an attempt, `pending` events with failed ones.
+    const { urlId, isDisabled, behind: unattempted, pending: failed } = backlog;
     const isBehind = this.#behindUrls.has(urlId);
     const boundFactor = isBehind ? 0.5 : 1;
-    const undelivered = behind + pending;
+    const undelivered = unattempted + failed;
     const age = this.oldestAgeMs(backlog) ?? 0;
     // Another notice reports a disabled URL.
     const isBeyondBound =

@@ -1,7 +1,7 @@
 /**
- * What became of the events of each of the last hours at a webhook URL: delivered, given up, waiting. By the hour in
- * which an event was received. Reads only, in slices of the log that take some milliseconds, and a limited number of
- * them: an hour with very many events is extrapolated from its start.
+ * What became of the events of each of the last hours at a webhook URL: delivered, given up, waiting. An event belongs
+ * to the hour in which it was received. Only reads, in slices of the log that take some milliseconds, and only a
+ * limited number of slices per hour: an hour with very many events is extrapolated from its start.
  */
 import { Hours } from '../../proto/clock.js';
 import type { LogPosition } from '../store/contract/log/log-position.js';
@@ -13,9 +13,12 @@ import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 export const SHOWN_HOURS = 24;
 /** Number of events that are counted in one turn of the event loop. */
 const EVENTS_PER_SLICE = 1_000;
-/** Beyond so many events of one hour, the counts are extrapolated. */
+/** Maximum number of slices that are counted for one hour. The rest of the hour is extrapolated. */
 const MAX_SLICES_PER_HOUR = 20;
-/** Of a URL with a filter, events that were not sent yet must be read themselves, and so fewer are. */
+/**
+ * Maximum number of unsent events of one hour that are read for a URL with a filter: there they can't be counted
+ * without being read.
+ */
 const MAX_FILTERED_UNSENT = 200;
 
 /** The events that were received in one hour, by the run's clock. */
@@ -23,7 +26,7 @@ export interface DeliveryHour {
   /** The start of the hour, ms since the epoch. */
   readonly fromMs: number;
   readonly delivered: number;
-  /** Attempts that failed, at all events of the hour. */
+  /** Failed attempts to deliver the events of the hour. */
   readonly failedAttempts: number;
   /** Given up, or their stored ping is damaged. */
   readonly dead: number;
@@ -153,7 +156,7 @@ async function countFilteredUnsent(
     toId,
     limit: MAX_FILTERED_UNSENT,
   });
-  // Those with attempts are counted by their rows.
+  // Events with attempts were counted by countAttempted.
   const waiting = found.filter(({ attempts }) => attempts.length === 0).length;
   return { ...NOTHING, waiting, isEstimate: found.length === MAX_FILTERED_UNSENT };
 }

@@ -131,7 +131,7 @@ export class DeliveryThrottle {
 
   #onTimer(): void {
     const { clock, loopTime } = this.#parts;
-    // Also if the machine's clock was set back meanwhile: the throttle must not stay on for as long as that.
+    // `abs`: if the machine's clock was set back, the throttle must not stay on until the clock has caught up.
     if (Math.abs(clock.now() - this.#lastBusyCommitMs) >= TURN_OFF_DELAY) {
       this.#turnOff();
       return;
@@ -159,7 +159,7 @@ export class DeliveryThrottle {
     const attempts = Math.floor(allowed);
     this.#fractionLeft = allowed - attempts;
     // At a low rate several intervals pass until a whole attempt is allowed. Until then the last grant stays in force,
-    // unless the throttle has just turned on: the unlimited attempts of before must end at once, even if 0 are granted.
+    // unless the throttle has just turned on: until now attempts were unlimited, which must end even if 0 are granted.
     if (attempts > 0 || this.#attemptsLeft === Number.POSITIVE_INFINITY) this.#wakeWaiting(attempts);
   }
 

@@ -2,14 +2,14 @@
  * Runs one worker for each active webhook URL, and wakes the worker when its merchant has new events (stored pings).
  * The worker sends the events that follow the URL's cursor: the position before its oldest events without an outcome.
  *
- * The dispatcher has each URL in one of these states:
+ * For the dispatcher, each URL is in one of these states:
  *
  * - *followed*: the URL has a worker (url-worker.ts).
  * - *changing*: an operator changed the URL. Its worker has stopped and finishes the attempts under way; then the
  *   dispatcher reads the URL from the store, and the URL is followed or idle. Changes of one URL run one after another.
  * - *idle*: the URL is disabled. It has no worker, so no circuit breaker and no probe.
- * - *elsewhere*: another gateway that shares the store owns the URL. This one looks every few seconds whether it may
- *   have it.
+ * - *elsewhere*: another gateway that shares the store owns the URL. This gateway tries every second to become its
+ *   owner.
  *
  * Once the dispatcher stops, all workers stop, and no URL gets another one.
  */
@@ -70,7 +70,9 @@ export class Dispatcher {
   async start(): Promise<void> {
     const { urls } = this.#parts.store.ownership;
     for (const url of await this.#parts.store.listWebhookUrls()) await this.#follow(url);
+    // No other gateway shares the store.
     if (this.#parts.store.ownership.locks.isSole) return;
+    // Another gateway wants to own one of this gateway's URLs.
     urls.onWish((urlId) => void this.#giveAway(urlId));
     this.#claimLater();
   }

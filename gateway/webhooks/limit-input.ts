@@ -25,7 +25,7 @@ export interface LimitsChange {
 /** The certificates of a URL, for people. */
 export interface CaSummary {
   readonly subjects: readonly string[];
-  /** When the first of them ends, ms since the epoch. */
+  /** When the first of them expires, ms since the epoch. */
   readonly validToMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Changes the settings of a webhook URL for operators: its address, headers and order, whether it is active, and its
- * secrets. Each change is stored first; then the dispatcher follows the URL with the stored settings.
+ * Changes the settings of a webhook URL for operators: its address, headers, order, filter and limits, whether it is
+ * active, and its secrets. Each change is stored first; then the dispatcher follows the URL with the stored settings.
  */
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -88,8 +88,12 @@ export class WebhookSettings {
     };
   }
 
-  /** Changes settings. @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header`,
-   * `input-filter` */
+  /**
+   * Changes settings.
+   *
+   * @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header`, `input-filter`,
+   * `merchant-closed`
+   */
   async set(urlId: number, wanted: WebhookSettingsChange): Promise<WebhookReading> {
     const { store, keys, dispatcher } = this.#parts;
     const before = await this.#find(urlId);
@@ -129,7 +133,7 @@ export class WebhookSettings {
   }
 
   /**
-   * Gives the URL a new secret. The older secrets also sign for `graceMs` more.
+   * Gives the URL a new secret. The older secrets also sign for another `graceMs` ms.
    *
    * @throws LockgateError `no-such-webhook`, `input-grace`, `webhook-secrets`
    */

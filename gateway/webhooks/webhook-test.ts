@@ -26,7 +26,7 @@ import { webhookBody } from './payload/body.js';
 import { DeliverySender, type DeliverySenderParts } from './sending/delivery-sender.js';
 import { type GivenPing, givenPing, plausiblePing } from './test-ping.js';
 
-/** Test webhooks that one merchant may send per minute. */
+/** Test webhooks that may be sent to one merchant per minute. */
 export const TESTS_PER_MINUTE = 30;
 /** Given pings that may be sent to one merchant per minute: enough for a few stories, too few for a load test. */
 export const STORY_PINGS_PER_MINUTE = 120;
@@ -144,7 +144,7 @@ export class WebhookTester {
   }
 }
 
-/** Limits how many pings each merchant may have sent within any minute. */
+/** Limits how many pings may be sent to each merchant within any minute. */
 class MinuteBudget {
   readonly #limit: number;
   readonly #budget: BudgetName;

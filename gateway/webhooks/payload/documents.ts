@@ -21,8 +21,8 @@ export function payloadSchemaText(): string {
 
 /** The TypeScript types of a webhook's body, as the text of a declaration file. */
 export function payloadTypesText(): string {
-  const schemas = PAYLOAD_SCHEMAS.map(asObject);
-  const others = MERCHANT_EVENT_SCHEMAS.map(asObject);
+  const schemas = PAYLOAD_SCHEMAS.map(asSchemaNode);
+  const others = MERCHANT_EVENT_SCHEMAS.map(asSchemaNode);
   // Every type of ping has the same definition of `reason`.
   const reason = schemas[0]?.properties?.reason ?? {};
   return [
@@ -57,7 +57,7 @@ interface SchemaNode {
 }
 
 /** A typebox schema is a JSON Schema already. */
-function asObject(schema: TSchema): SchemaNode {
+function asSchemaNode(schema: TSchema): SchemaNode {
   return schema as SchemaNode;
 }
 

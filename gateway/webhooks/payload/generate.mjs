@@ -1,6 +1,7 @@
 // Writes docs/webhook-payload.schema.json, docs/webhook-payload.d.ts and the table of members in docs/webhooks.md from
-// payload/schema.ts. They are committed, so that merchants find them without a build; `--check` only checks that they
-// match the schema. The script runs the compiled code, so run a build first.
+// payload/schema.ts, and docs/notification.schema.json from gateway/notify/schema.ts. They are committed, so that
+// readers find them without a build; `--check` only checks that they match the schemas. The script runs the compiled
+// code, so run a build first.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../../../', import.meta.url);

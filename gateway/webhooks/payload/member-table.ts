@@ -16,7 +16,7 @@ interface MemberRow {
   /** The ping types whose bodies have the member, and whether each of these bodies has it. */
   readonly bodies: { readonly pingType: string; readonly isAlways: boolean }[];
   readonly type: string;
-  /** Without repetitions: the meaning may be another for each ping type. */
+  /** Without repetitions. The meaning may differ between ping types. */
   readonly meanings: Set<string>;
 }
 
@@ -47,7 +47,7 @@ export function memberTable(): { head: string[]; rows: string[][] } {
     for (const [name, schema] of Object.entries(properties)) {
       const row = rows.get(name) ?? { bodies: [], type: typeText(schema), meanings: new Set<string>() };
       row.bodies.push({ pingType, isAlways: required.includes(name) });
-      // A close ping has one reason only, which says nothing about the member.
+      // The description in the close-connection ping, which has only one reason, says nothing about the member.
       if (schema.description !== 'Always this reason.') row.meanings.add(schema.description ?? '');
       rows.set(name, row);
     }

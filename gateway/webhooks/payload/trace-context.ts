@@ -3,7 +3,7 @@
  * all attempts at an event as one trace. Pure.
  *
  * Both ids are hashes of what is stored of each attempt, so lists of deliveries name them without storing them, and
- * they survive a restart. The standard forbids ids of zeros; that a hash begins with so many does not happen.
+ * they survive a restart. The standard forbids ids of zeros only; no hash begins with that many zeros in practice.
  */
 import { hash } from 'node:crypto';
 
@@ -11,7 +11,7 @@ import { hash } from 'node:crypto';
 const TRACE_ID_DIGITS = 32;
 const PARENT_ID_DIGITS = 16;
 
-/** What tells an attempt from all others. */
+/** What distinguishes an attempt from all others. */
 export interface TracedAttempt {
   readonly eventId: string;
   readonly urlId: number;

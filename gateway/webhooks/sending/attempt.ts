@@ -1,6 +1,6 @@
 /**
  * Makes one attempt to deliver one webhook: a POST within limits of time and size. It follows no redirects and does not
- * retry. The HTTP of it is in http/.
+ * retry. The folder http/ writes the request and reads the answer.
  */
 import { type Clock, type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { parseHttpDate, parseRetryAfter } from '../url/schedule.js';

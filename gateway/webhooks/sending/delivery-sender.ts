@@ -1,8 +1,8 @@
 /**
- * Makes an attempt to deliver one event (a stored ping) to one URL: builds body, headers and signatures, sends them,
- * and turns the result into the record for the store and the `delivery` event of the gateway.
+ * Makes an attempt to deliver one event (a stored ping, or another event of the log) to one URL: builds body, headers
+ * and signatures, sends them, and turns the result into the record for the store and the `delivery` event of the
+ * gateway.
  */
-
 import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
 import type { AttemptRecord } from '../../store/contract/webhooks/delivery.js';
 import { eventTypeOf } from '../../store/contract/webhooks/merchant-event.js';
@@ -74,7 +74,7 @@ export class DeliverySender {
     this.#parts = parts;
   }
 
-  /** Makes the attempt. Never rejects. Resolves with undefined if the stored ping is damaged: nothing was sent. */
+  /** Makes the attempt. Never rejects. Resolves with undefined if the stored event is damaged: nothing was sent. */
   async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted | undefined> {
     const atMs = this.#parts.deliveryClock.wall.now();
     const body = bodyOf(event);
@@ -155,7 +155,7 @@ export function deliveryEvent(
   return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...result };
 }
 
-/** The text of the body; undefined if the stored ping does not match its checksum or can't be decoded. */
+/** The text of the body; undefined if the stored event does not match its checksum or can't be decoded. */
 function bodyOf(event: StoredUplink): string | undefined {
   if (event.isDamaged) return undefined;
   try {

@@ -44,7 +44,7 @@ export class GuardedConnections {
   readonly names: NameService;
   readonly #allowed: readonly AddressRange[];
   readonly #lookup: LookupFunction;
-  /** By authorities, then by scheme, host and port: no connection serves a request that trusts others. */
+  /** By authorities, then by scheme, host and port: no connection serves a request that trusts other authorities. */
   readonly #pools = new Map<string | undefined, Map<string, ReceiverPool>>();
   /** How to forget each pool that has no connection, the longest empty one first. */
   readonly #empty = new Map<ReceiverPool, () => void>();

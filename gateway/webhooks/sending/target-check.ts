@@ -10,7 +10,7 @@ import { RequestFaults } from '../../faults.js';
 import { type AddressRange, isAllowedAddress, specialRangeOf } from './address-rule.js';
 import type { LookupAll } from './name-service.js';
 
-/** An operator waits for the answer; a slower look-up counts as none. */
+/** The operator waits meanwhile. A name whose look-up takes longer counts as one that can't be resolved. */
 const MAX_LOOKUP_WAIT = Seconds(2);
 
 /** The error code for an address to which webhooks may not be sent. */

@@ -4,7 +4,7 @@
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 
-/** How many ms of attempts may start together. */
+/** The attempts that fall into this time at the URL's rate may start together. */
 const BURST: Milliseconds = 50;
 
 export class AttemptRate {
@@ -28,7 +28,7 @@ export class AttemptRate {
   }
 
   /** When the next attempt may start; not after `nowMs` if one may start now. */
-  opensAtMs(nowMs: number): number {
+  availableAtMs(nowMs: number): number {
     return this.free(nowMs) >= 1 ? nowMs : nowMs + Math.ceil((1 - this.#tokens) / this.#perMs);
   }
 

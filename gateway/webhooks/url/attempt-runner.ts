@@ -32,7 +32,7 @@ import {
 } from '../sending/delivery-sender.js';
 import type { EventQueue } from './event-queue.js';
 import type { LockOrder } from './lock-order.js';
-import type { Recorded, Recording } from './progress-recorder.js';
+import type { Recorded, RecordingWorker } from './progress-recorder.js';
 import type { StalledUrls } from './stalled-urls.js';
 import type { AvailabilityChange, UrlAvailability } from './url-availability.js';
 import type { UrlRetries } from './url-retries.js';
@@ -44,7 +44,7 @@ export interface AttemptRunnerParts extends DeliverySenderParts {
   readonly events: GatewayEvents;
   readonly stalled: StalledUrls;
   /** Stores the progress soon; resolves when it is stored or set aside. Calls are stored in order. */
-  readonly record: (progress: DeliveryProgress, by: Recording) => Promise<Recorded>;
+  readonly record: (progress: DeliveryProgress, by: RecordingWorker) => Promise<Recorded>;
 }
 
 /** The state of a URL while a worker follows it. */
@@ -57,7 +57,7 @@ export interface UrlState {
 }
 
 /** The part of the worker that its attempts use. */
-export interface AttemptOwner extends Recording {
+export interface AttemptOwner extends RecordingWorker {
   /** The number of running attempts. */
   readonly underWay: number;
   readonly isStopped: boolean;
@@ -117,7 +117,7 @@ export class AttemptRunner {
     if (record.outcome.state === 'pending') order?.block(event.deviceId);
     queue.concluded(event);
     const concluded = this.#conclude(attempted, record);
-    // The lock's next event need not wait for the disk: if this outcome is lost, the event is sent again by its id.
+    // The lock's next event need not wait for the disk: if this outcome is lost, the event is sent again under its id.
     if (record.outcome.state === 'delivered' && !hasRow) return this.#owner.recordLater(concluded);
     await concluded;
     retries.changed();

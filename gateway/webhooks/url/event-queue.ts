@@ -136,7 +136,7 @@ export class EventQueue {
     this.#open.end(id);
   }
 
-  /** Returns an event whose attempt was not made to its old place, unless the event was forgotten meanwhile. */
+  /** Puts an event back into its old place, since its attempt was not made. Does nothing if the event was forgotten. */
   putBack(event: StoredUplink): void {
     if (!this.#started.delete(event.id)) return;
     const nextIndex = this.#waiting.findIndex(({ id }) => id > event.id);

@@ -5,7 +5,7 @@
  */
 import { idInSlot, type LogPosition, slotOf } from '../../store/contract/log/log-position.js';
 
-/** So many ids at the front of a list that are no longer open are removed at once. */
+/** Ids at the front of a list that are no longer open are removed when there are this many. */
 const MAX_ENDED_AT_FRONT = 1_024;
 
 export class OpenEvents {

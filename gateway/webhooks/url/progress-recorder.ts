@@ -9,8 +9,8 @@
  * - *queued* until a commit has it; then it is *stored*;
  * - *refused* once a failed commit was halved until it had only this outcome. The outcome leaves the queue and is tried
  *   in three commits without others;
- * - *set aside* after that, or when the gateway stops. An event reports this, and the outcome is tried every 5 min
- *   while the gateway runs. The URL's cursor stays before the outcome's event, so the next start attempts the event
+ * - *set aside* after that, or when the gateway stops. The gateway emits `cannot-record`, and tries the outcome every 5
+ *   min while it runs. The URL's cursor stays before the outcome's event, so the next start attempts the event
  *   again if its outcome is never stored.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
@@ -44,8 +44,8 @@ export interface ProgressRecorderParts {
 export type Recorded = 'stored' | 'set-aside';
 
 /** The worker that records outcomes. */
-export interface Recording {
-  /** Called when the store refused its progress: another gateway owns the URL, or it was changed. Its worker ends. */
+export interface RecordingWorker {
+  /** Called when its progress was not stored, since another gateway owns the URL or the URL was changed. */
   lost(): void;
   /** Called when an outcome that was set aside has been stored. */
   storedAfterAll(progress: DeliveryProgress): void;
@@ -56,7 +56,7 @@ interface Queued {
   /** The outcome, the cursor and the changes to the URL. */
   readonly progress: DeliveryProgress;
   /** The worker that records the outcome. */
-  readonly by: Recording;
+  readonly by: RecordingWorker;
   readonly done: (recorded: Recorded) => void;
 }
 
@@ -65,7 +65,7 @@ interface Refused extends Queued {
   tries: number;
 }
 
-const NO_WORKER: Recording = { lost: () => undefined, storedAfterAll: () => undefined };
+const NO_WORKER: RecordingWorker = { lost: () => undefined, storedAfterAll: () => undefined };
 
 export class ProgressRecorder {
   readonly #parts: ProgressRecorderParts;
@@ -85,7 +85,7 @@ export class ProgressRecorder {
   }
 
   /** Stores the progress soon, in order of the calls, except for refused outcomes. Never rejects. */
-  record(progress: DeliveryProgress, by: Recording): Promise<Recorded> {
+  record(progress: DeliveryProgress, by: RecordingWorker): Promise<Recorded> {
     return new Promise((done) => {
       this.#queue.push({ progress, by, done });
       if (this.#isStopping || this.#queue.length >= MAX_GATHERED_OUTCOMES) this.#start();

@@ -7,7 +7,7 @@
  *   after 1 s, then after waits that double up to 10 s. The first attempt that is sent ends the mode, whatever its
  *   result.
  * - *probing*: repeated failures opened the circuit (circuit.ts), which lets one attempt through at a time.
- * - *open*: as many attempts run at once as the concurrency limiter allows (concurrency-limiter.ts).
+ * - *available*: as many attempts run at once as the concurrency limiter allows (concurrency-limiter.ts).
  *
  * In each mode, the attempts at a URL with a rate also start no faster than that (attempt-rate.ts).
  *
@@ -23,7 +23,7 @@ import { ConcurrencyLimiter } from './concurrency-limiter.js';
 import { FailingTime } from './failing-time.js';
 import { MAX_RETRY_AFTER } from './schedule.js';
 
-export type UrlMode = 'held' | 'stalled' | 'probing' | 'open';
+export type UrlMode = 'held' | 'stalled' | 'probing' | 'available';
 
 /** The waits of the mode *stalled*: first and longest. */
 const FIRST_STALL_WAIT: Milliseconds = Seconds(1);
@@ -64,7 +64,7 @@ export class UrlAvailability {
   mode(nowMs: number): UrlMode {
     if (this.#heldUntilMs > nowMs) return 'held';
     if (this.#stall !== undefined) return 'stalled';
-    return this.#circuit.isOpen ? 'probing' : 'open';
+    return this.#circuit.isOpen ? 'probing' : 'available';
   }
 
   /** Until when the receiver asked for no attempts (Retry-After); undefined if it asked for none. */
@@ -78,16 +78,21 @@ export class UrlAvailability {
   }
 
   /** The earliest time at which an attempt may start; undefined if one may start now. */
-  opensAtMs(nowMs: number): number | undefined {
-    const rateOpensAtMs = this.#rate?.opensAtMs(nowMs) ?? 0;
-    const atMs = Math.max(this.#heldUntilMs, this.#stall?.untilMs ?? 0, this.#circuit.probeAtMs ?? 0, rateOpensAtMs);
+  availableAtMs(nowMs: number): number | undefined {
+    const rateAvailableAtMs = this.#rate?.availableAtMs(nowMs) ?? 0;
+    const atMs = Math.max(
+      this.#heldUntilMs,
+      this.#stall?.untilMs ?? 0,
+      this.#circuit.probeAtMs ?? 0,
+      rateAvailableAtMs,
+    );
     return atMs > nowMs ? atMs : undefined;
   }
 
   /** How many attempts may start in addition to those under way. */
   freeAttempts(nowMs: number, underWay: number): number {
-    if (this.opensAtMs(nowMs) !== undefined) return 0;
-    const free = (this.mode(nowMs) === 'open' ? this.#limiter.limit : 1) - underWay;
+    if (this.availableAtMs(nowMs) !== undefined) return 0;
+    const free = (this.mode(nowMs) === 'available' ? this.#limiter.limit : 1) - underWay;
     return Math.min(free, this.#rate?.free(nowMs) ?? free);
   }
 

@@ -89,7 +89,7 @@ export class UrlWorker implements AttemptOwner {
   #mode: Mode = 'asleep';
   #timer: Timer | undefined;
   /** Whether an attempt could not start in this pass because the URL was held, stalled, probed or at its rate. */
-  #wasClosed = false;
+  #wasUnavailable = false;
   #onIdle: (() => void)[] = [];
 
   constructor(url: WebhookUrl, secrets: UrlSecrets, parts: WorkerParts) {
@@ -162,7 +162,7 @@ export class UrlWorker implements AttemptOwner {
     this.wake();
   }
 
-  /** The store refused its progress: nothing of it is stored, so another worker starts from what is stored. */
+  /** Its progress was not stored, since the URL is no longer this worker's. Another worker continues from the store. */
   lost(): void {
     if (this.isStopped) return;
     this.stopStarting();
@@ -189,7 +189,7 @@ export class UrlWorker implements AttemptOwner {
   stopStarting(): void {
     if (!this.isStopped) this.#enter('stopped');
     this.#timer?.cancel();
-    // Nothing is to be sent any more, so nothing that this machine lacks keeps the URL from it.
+    // Nothing more is to be sent to the URL, so it no longer counts as stalled.
     this.#parts.stalled.resume(this.#url.id);
   }
 
@@ -235,7 +235,7 @@ export class UrlWorker implements AttemptOwner {
   async #runPass(): Promise<void> {
     const { order, retries } = this.#state;
     const nowMs = this.#parts.deliveryClock.now();
-    this.#wasClosed = false;
+    this.#wasUnavailable = false;
     try {
       // In the first pass only: waits may be stored that are too long, since the machine's clock was set back.
       await retries.shortenWaits(nowMs, this.heldUntilMs);
@@ -257,7 +257,7 @@ export class UrlWorker implements AttemptOwner {
     const nowMs = this.#parts.deliveryClock.now();
     const free = availability.freeAttempts(nowMs, this.#running);
     if (free > 0) return Math.min(free, this.#parts.throttle.freeAttempts(this));
-    if (availability.opensAtMs(nowMs) !== undefined) this.#wasClosed = true;
+    if (availability.availableAtMs(nowMs) !== undefined) this.#wasUnavailable = true;
     return 0;
   }
 
@@ -305,7 +305,7 @@ export class UrlWorker implements AttemptOwner {
     const { queue, availability } = this.#state;
     const { length } = queue;
     // While the URL is not available, the worker only needs to know whether any event waits: then a timer wakes it.
-    if (availability.opensAtMs(this.#parts.deliveryClock.now()) !== undefined) return length === 0;
+    if (availability.availableAtMs(this.#parts.deliveryClock.now()) !== undefined) return length === 0;
     if (this.#freeAttempts() <= 0) return false;
     return length < MIN_READ_AHEAD_EVENTS || (length < MAX_READ_AHEAD_EVENTS && this.#parts.mayReadAhead());
   }
@@ -372,15 +372,15 @@ export class UrlWorker implements AttemptOwner {
   async #sleepUntilDue(workedAtMs: number): Promise<void> {
     const { deliveryClock } = this.#parts;
     const { availability, queue, retries } = this.#state;
-    const opensAtMs = availability.opensAtMs(deliveryClock.now());
-    if (opensAtMs !== undefined) {
-      const dueAtMs = queue.length > 0 ? opensAtMs : await retries.nextAtMs();
+    const availableAtMs = availability.availableAtMs(deliveryClock.now());
+    if (availableAtMs !== undefined) {
+      const dueAtMs = queue.length > 0 ? availableAtMs : await retries.nextAtMs();
       // If nothing waits, the next event to arrive wakes the worker.
-      if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, opensAtMs) - deliveryClock.now());
+      if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, availableAtMs) - deliveryClock.now());
       return;
     }
-    // It opened during the pass, after events were turned away.
-    if (this.#wasClosed) return this.wake();
+    // The URL became available during the pass, after an attempt could not start.
+    if (this.#wasUnavailable) return this.wake();
     // Nothing more may start before an attempt ends or the throttle grants attempts; both wake the worker.
     if (retries.underWay >= availability.retryLimit || this.#freeAttempts() <= 0) return;
     const dueAtMs = await retries.nextAtMs();

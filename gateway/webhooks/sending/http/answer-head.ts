@@ -98,7 +98,7 @@ function saysKeepAlive(connection: readonly string[]): boolean {
 /** How the body ends (RFC 9112 §6.3). */
 function bodyEndOf(status: number, { codings, length }: Fields): BodyEnd {
   if (codings !== undefined && length !== undefined) throw new MalformedAnswer('a length beside a transfer coding');
-  // The answer to a request for another protocol, which no webhook makes, ends with its head too.
+  // That includes 101, which answers a request for another protocol. No webhook asks for one.
   if (status < 200 || status === 204 || status === 304) return 0;
   if (codings !== undefined) return codings.at(-1) === 'chunked' ? 'chunked' : 'close';
   return length ?? 'close';

@@ -9,7 +9,7 @@ import { ChunkReader } from './chunk-reader.js';
 const MAX_BODY_READ_BYTES = 64 * 1024;
 /** How much of a body is kept. */
 export const MAX_BODY_KEPT_BYTES = 1024;
-/** A head is at most this long, as Node's HTTP client has it. */
+/** Maximum length of a head, the same as in Node's HTTP client. */
 const MAX_HEAD_BYTES = 16 * 1024;
 /** More informational answers than a receiver has a reason to send. */
 const MAX_INFORMATIONAL_ANSWERS = 100;
@@ -67,19 +67,19 @@ export class AnswerReader {
   read(bytes: Buffer): boolean {
     this.#hasBegun = true;
     if (this.#head !== undefined) return this.#readBody(bytes, 0);
-    const text = this.#headStart.length === 0 ? bytes : Buffer.concat([this.#headStart, bytes]);
-    let at = afterLineEnds(text);
-    for (let end = text.indexOf(HEAD_END, at); end !== -1; end = text.indexOf(HEAD_END, at)) {
+    const unread = this.#headStart.length === 0 ? bytes : Buffer.concat([this.#headStart, bytes]);
+    let at = afterLineEnds(unread);
+    for (let end = unread.indexOf(HEAD_END, at); end !== -1; end = unread.indexOf(HEAD_END, at)) {
       if (end - at > MAX_HEAD_BYTES) break;
-      const head = parseAnswerHead(text.toString('latin1', at, end + HEAD_END.length));
+      const head = parseAnswerHead(unread.toString('latin1', at, end + HEAD_END.length));
       at = end + HEAD_END.length;
-      if (head.status >= 200 || head.status === SWITCHING_PROTOCOLS) return this.#readBodyAfter(head, text, at);
+      if (head.status >= 200 || head.status === SWITCHING_PROTOCOLS) return this.#readBodyAfter(head, unread, at);
       this.#informationalCount += 1;
       if (this.#informationalCount > MAX_INFORMATIONAL_ANSWERS)
         throw new MalformedAnswer('no end of informational answers');
     }
-    if (text.length - at > MAX_HEAD_BYTES) throw new MalformedAnswer('a head over 16 KiB');
-    this.#headStart = Buffer.from(text.subarray(at));
+    if (unread.length - at > MAX_HEAD_BYTES) throw new MalformedAnswer('a head over 16 KiB');
+    this.#headStart = Buffer.from(unread.subarray(at));
     checkHeadStart(this.#headStart.toString('latin1'));
     return false;
   }

@@ -13,7 +13,7 @@ export class ChunkReader {
   #part: Part = 'size';
   /** Bytes of the chunk that have not arrived yet. */
   #missing = 0;
-  /** The start of a line whose end has not arrived yet. The reader of the answer limits what it can hold. */
+  /** The start of a line whose end has not arrived yet. AnswerReader limits its length. */
   #line = '';
 
   get isEnded(): boolean {

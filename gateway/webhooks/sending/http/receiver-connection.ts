@@ -2,9 +2,9 @@
  * One connection to a receiver. It carries one request at a time, since a receiver that fails after the first of
  * several would leave open which of them it got.
  *
- * A connection is *connecting* until its socket, with TLS the certificate too, is ready; *busy* while a request has no
- * complete answer; *idle* between requests; and *closed* for good after a failure, after an answer that does not allow
- * another request, or when its user gives the request up.
+ * A connection is *connecting* until its socket is open and, with TLS, the certificate is checked; *busy* while a
+ * request has no complete answer; *idle* between requests; and *closed* for good after a failure, after an answer that
+ * does not allow another request, or when its user gives the request up.
  */
 import type { Socket } from 'node:net';
 import { type Answer, AnswerReader } from './answer-reader.js';

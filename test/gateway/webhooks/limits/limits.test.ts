@@ -117,8 +117,8 @@ t.test('after a pause attempts are not made up for, and a clock that is set back
   t.equal(rate.free(Seconds(60)), 1, 'a minute without attempts allows one');
   rate.started(Seconds(60));
   t.equal(rate.free(Seconds(60)), 0);
-  t.equal(rate.opensAtMs(Seconds(60)), 60_500);
-  t.equal(rate.opensAtMs(Seconds(30)), 30_500);
+  t.equal(rate.availableAtMs(Seconds(60)), 60_500);
+  t.equal(rate.availableAtMs(Seconds(30)), 30_500);
   const fast = new AttemptRate(1000, 0);
   t.ok(fast.free(Seconds(1)) <= 50, 'at high rates 50 ms of attempts may start together');
   let started = 0;
