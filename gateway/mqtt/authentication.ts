@@ -4,9 +4,9 @@
  * lock's MAC as user name, and a phone credential as password.
  *
  * Every refusal looks the same to the client. A claim that may be a lock's always costs the same work: one keyed hash
- * of the given secret, and constant-time comparisons of a least number. So neither the answer nor its timing reveals
- * whether a lock exists or why a credential fails. A will or a malformed identity is refused before that, for any lock
- * or none. Only operators see the reason.
+ * of the given secret, and at least a fixed number of constant-time comparisons. So neither the answer nor its timing
+ * reveals whether a lock exists or why a credential fails. A will or a malformed identity is refused before that, for
+ * any lock or none. Only operators see the reason.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';

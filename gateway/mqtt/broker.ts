@@ -69,7 +69,7 @@ const CLOSED_CONNECTION_MESSAGE = 'connection closed';
 const NOT_AUTHENTICATED: RefusalCause = { reason: 'not-authenticated', why: 'the client is not authenticated' };
 const UNKNOWN_CONNECTION: RefusalCause = { reason: 'not-authenticated', why: 'the connection is unknown' };
 const CLIENT_LEFT: RefusalCause = { reason: 'other', why: 'the client closed the connection before it was accepted' };
-const TAKEN_AWAY: RefusalCause = { reason: 'other', why: 'another gateway has just claimed it' };
+const TAKEN_AWAY: RefusalCause = { reason: 'other', why: 'another gateway has just claimed the lock' };
 
 type Accepted = Extract<Authentication, { ok: true }>;
 
@@ -104,8 +104,8 @@ export class Broker {
     this.#fastPaths = new UplinkFastPaths({
       ingest: options.ingest,
       events: options.events,
-      // `onFirst`: the first uplink of a connection came. An authenticated connection, which alone has a fast path, has
-      // a client of aedes.
+      // `onFirst`: the first uplink of a connection came. Only authenticated connections have a fast path, so aedes has
+      // a client for the connection.
       onFirst: (filter) => this.#markConnected(clientOf(filter) as Client),
       onFailed: (filter, error) => this.#uplinkFailed(clientOf(filter) as Client, error),
     });

@@ -14,7 +14,7 @@ const MAX_AUTHENTICATIONS = 5;
  * Authenticates a claim, again if credentials may have been withdrawn meanwhile. Among several gateways, also makes
  * this one the gateway that serves the sender.
  *
- * @param sessions counts the sessions that were ended, as they are when a credential is withdrawn
+ * @param sessions counts how often sessions were ended, which happens when a credential is withdrawn
  * @throws StoreFailure
  * @throws LockgateError `not-owner`, `overloaded`
  */
@@ -31,7 +31,7 @@ export async function checkConnect(
     if (result.ok && result.sender.source === 'lock') await usage.sims.activate(result.sender.mac);
     if (result.ok && owner?.owns(result.sender) === false) {
       if (!(await owner.claim(result.sender)))
-        throw new LockgateError('not-owner', 'another gateway serves it, and did not release it in time');
+        throw new LockgateError('not-owner', 'another gateway serves the lock and did not release it in time');
       // Until the claim another gateway may have withdrawn the credential: it is read again.
       continue;
     }

@@ -21,7 +21,7 @@ import { TimerWheel } from './timer-wheel.js';
 
 const KIB = 1024;
 
-/** Limits on what strangers and locks may use (quality.md §2, "before authentication"). */
+/** Limits on what strangers and locks may use. */
 export interface GuardLimits {
   /** Maximum length of a CONNECT. It usually has some 80 bytes; one with a will, which is refused, may have more. */
   readonly connectBytes: number;
@@ -42,8 +42,8 @@ export interface GuardLimits {
   /** Time limit from the last byte of the CONNECT to the answer, for which the store may take a while. */
   readonly answerWithin: Milliseconds;
   /**
-   * A client that reads nothing it was sent for this long is closed: within 10 s in all (quality.md §2), with the wait
-   * for the next check and the lingering close.
+   * A client that reads nothing it was sent for this long is closed. With the wait for the next check and the lingering
+   * close, it is gone within 10 s.
    */
   readonly mustReadWithin: Milliseconds;
 }
@@ -63,7 +63,7 @@ export const GUARD_LIMITS: GuardLimits = Object.freeze({
 
 /**
  * After this many bytes read from closed strangers, the guard triggers a garbage collection. Otherwise the engine would
- * wait for some 32 MB of such buffers, more than strangers may use (quality.md §2).
+ * wait for some 32 MB of such buffers, more than strangers may use.
  */
 const GC_AFTER_BYTES = 4 * KIB * KIB;
 /** Allocating a buffer of this size triggers a minor garbage collection; its memory is never touched. */
@@ -167,7 +167,7 @@ export class ConnectionGuard implements FilterWatcher {
   sent(filter: ConnectionFilter): void {
     if (filter.isAwaitingRead) return;
     filter.isAwaitingRead = true;
-    // No real number, so that the time starts at the first check.
+    // Differs from every real number, so that the time starts at the first check.
     filter.readBytes = -1;
     this.#awaitingRead.add(filter);
     this.#wheel.keepTurning();

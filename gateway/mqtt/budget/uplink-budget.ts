@@ -5,6 +5,8 @@
  * Both limits are token buckets. The daily bucket contains a day's worth and refills within a day. A lock that has used
  * up its daily bucket is read as fast as the bucket refills, not cut off for hours: an alarm still gets through.
  *
+ * A budget is *within* or *spent*, and may be *over* at the same time:
+ *
  * - *within*: everything that arrives is read.
  * - *spent*: one of the buckets is empty. Nothing more is read from the lock's connections until the bucket has a
  *   token. All uplinks of one read are accepted, so a bucket can become negative, which makes the wait longer.

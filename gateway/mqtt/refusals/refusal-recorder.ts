@@ -57,7 +57,7 @@ export class RefusalRecorder {
     return this.#ofAuthenticated.size + this.#ofUnauthenticated.size;
   }
 
-  /** The stored refusals of a lock, latest first. Before, writes a batch of waiting ones if the store can. */
+  /** The stored refusals of a lock, latest first. First writes a batch of waiting ones, if the store can write. */
   async read(deviceId: number): Promise<Refusal[]> {
     await this.writeWaiting();
     return await this.#parts.store.read(deviceId, this.#parts.now());
