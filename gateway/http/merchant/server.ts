@@ -290,8 +290,8 @@ export class HttpServer {
         reply.raw.once('close', () => hangUp.abort());
         const caller = this.#callers.get(request) ?? UNAUTHENTICATED;
         const address = proxies.clientOf(request.raw);
-        const isMerchants = caller.merchantId !== UNAUTHENTICATED.merchantId;
-        const place = isMerchants ? await this.#places.enter(caller.merchantId, hangUp.signal) : undefined;
+        const isOfMerchant = caller.merchantId !== UNAUTHENTICATED.merchantId;
+        const place = isOfMerchant ? await this.#places.enter(caller.merchantId, hangUp.signal) : undefined;
         const call: Call = {
           parts: this.#merchants(),
           ...caller,

@@ -1,4 +1,4 @@
-/** Authenticates users of the dashboard by the cookie of their session (console.md, Login). */
+/** Authenticates users of the dashboard by the cookie of their session (docs/console.md, "Opening it"). */
 import type { FastifyRequest } from 'fastify';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import type { PageGuard } from '../../console/page-guard.js';

@@ -1,7 +1,7 @@
 /**
- * Finds out who calls the operators' interface: by the token in the data folder (token.ts), the first admin, by a named
- * token (../../accounts/operator-tokens.ts), or by the cookie of a session of the console, which has the rights of the
- * token that asked for it.
+ * Finds out who calls the operators' interface: by the token in the data folder (token.ts), which has the role `admin`;
+ * by a named token (../../accounts/operator-tokens.ts); or by the cookie of a session of the console, which has the
+ * rights of the token that asked for it.
  */
 import type { FastifyRequest } from 'fastify';
 import type { OperatorTokens } from '../../accounts/operator-tokens.js';
@@ -31,7 +31,6 @@ export class Callers {
   readonly #token: OperatorToken;
   readonly #named: OperatorTokens;
   readonly #callers = new WeakMap<FastifyRequest, Caller>();
-
   readonly #sessions: ConsoleSessions;
   readonly #guard: PageGuard;
 
@@ -44,7 +43,8 @@ export class Callers {
 
   /**
    * Whether the token that asked for a session is still in use. The store returns no session of a named token that was
-   * revoked. The data folder's token has no row there; its name is the start of its hash, so a new token has another.
+   * revoked. The data folder's token has no row there. Its name is the start of its hash, so a new one has another
+   * name.
    */
   isTokenInUse({ tokenId, tokenName }: Pick<OperatorConsoleSession, 'tokenId' | 'tokenName'>): boolean {
     return tokenId !== null || tokenName === this.#token.name;
@@ -56,8 +56,8 @@ export class Callers {
   }
 
   /**
-   * Whether the caller of a long request may still make it: whether its session has not ended. The server itself ends
-   * what a token opened, when that is revoked, replaced or expires.
+   * Whether the caller of a long request may still make it: whether its session has not ended. Streams that were opened
+   * with a token are ended by the server when the token is revoked, replaced or expires.
    */
   async isStillAllowed(request: FastifyRequest): Promise<boolean> {
     return this.of(request).sessionId === null || (await this.#ofSession(request)) !== undefined;

@@ -36,7 +36,7 @@ export interface Page {
 /**
  * The page that a query requests.
  *
- * @param listKey the name of the list and whatever selects and orders its items: a cursor is valid only for the same
+ * @param listKey the name of the list and whatever selects and orders its items: a cursor is valid only for its own key
  * @throws LockgateError `input-cursor`
  */
 export function readPage(query: Query, listKey: string, shape: PositionShape, defaultLimit: number): Page {

@@ -202,7 +202,7 @@ export class OperatorServer {
     return server;
   }
 
-  /** The refusal of a call without a caller. Our page gets none that would open the browser's own dialog. */
+  /** The refusal of a call without a caller. Our own page gets one that opens no login dialog of the browser. */
   #unauthorized(request: FastifyRequest): LockgateError {
     return this.#guard.isOfPage(request.raw) ? notLoggedIn() : new LockgateError('unauthorized', UNAUTHORIZED);
   }

@@ -127,8 +127,8 @@ export class Streams {
     const { events, store, merchants } = this.#parts;
     const filter = await readEventFilter(store, merchants.ownData.lockList, query);
     if (filter === undefined)
-      return this.#live(reply, async (write) => listenToAll(events, (event) => write(JSON.stringify(event))));
-    return this.#live(reply, async (write, abort) => {
+      return this.#sendLines(reply, async (write) => listenToAll(events, (event) => write(JSON.stringify(event))));
+    return this.#sendLines(reply, async (write, abort) => {
       const filtered = new FilteredEvents(filter, { write: (event) => write(JSON.stringify(event)), abort });
       return listenToAll(events, (event) => filtered.add(event));
     });
@@ -165,7 +165,7 @@ export class Streams {
   /** The trace of the locks that the query names, recorded from now on. */
   record(query: Query, reply: FastifyReply): FastifyReply {
     const macs = macsOf(query)?.map(readMac);
-    return this.#live(reply, (write) => recordTrace(this.#parts, macs && new Set(macs), write));
+    return this.#sendLines(reply, (write) => recordTrace(this.#parts, macs && new Set(macs), write));
   }
 
   /** The trace of the locks and times that the query names, from the store. */
@@ -180,7 +180,7 @@ export class Streams {
    * Sends JSON Lines for as long as the client reads. `start` returns the function that stops the lines; if it fails,
    * the stream is cut off.
    */
-  #live(
+  #sendLines(
     reply: FastifyReply,
     start: (write: (line: string) => void, abort: () => void) => Promise<() => void>,
   ): FastifyReply {

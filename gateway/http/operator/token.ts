@@ -38,7 +38,7 @@ export class OperatorToken {
   #text: string | null;
   /** The hash of the valid token; null while there is none. */
   #hash: Buffer | null;
-  /** The file's identity and modification time when it was last read; null if it was missing. */
+  /** What {@link stampOf} returned when the file was last read. */
   #fileStamp: string | null;
   #timer: Timer | undefined;
   #onChanged: (() => void) | undefined;
@@ -112,7 +112,7 @@ export class OperatorToken {
   }
 }
 
-/** The file's identity, modification time and mode, by which others may read it; null if it is missing. */
+/** The file's identity, size, modification time and mode (who may read it); null if the file is missing. */
 function stampOf(file: string): string | null {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? null : `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.mode}`;

@@ -1,6 +1,6 @@
 /**
- * Serves a page of the console and its files from memory, to anybody: they have no data (console.md, "Seams"). The page
- * itself is asked for each time; its files have a hash in their names, so browsers keep them.
+ * Serves a page of the console and its files from memory, to anybody: they contain no data. The page
+ * itself is requested each time; its files have a hash in their names, so browsers keep them.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { loadPages, PAGE_CSP, PAGE_FILES_PATH, type PageFile, type PageName } from '../../console/pages.js';

@@ -8,7 +8,9 @@ import { PAGE_CSP } from '../../console/pages.js';
 import { takes } from './console-pages.js';
 import { sendNotFound } from './problem.js';
 
-/** The help's path without the slash, which leads to the one with it: the links of the first page are relative. */
+/**
+ * The help's path without its last slash. It redirects to the path with it, since the first page's links are relative.
+ */
 const BARE_PATH = HELP_PATH.slice(0, -1);
 /** The router's path of all files. */
 const FILE_ROUTE = `${HELP_PATH}*`;

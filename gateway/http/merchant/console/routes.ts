@@ -1,5 +1,5 @@
 /**
- * The dashboard's own routes: login and logout, sessions, the own password, and those of key-routes.ts
+ * The dashboard's own routes: login and logout, sessions, the user's own password, and those of key-routes.ts
  * (interfaces.md §2, Users of the dashboard). Only our page calls them, so the OpenAPI document leaves them out.
  * Everything else the dashboard does with `/v1/…`.
  */

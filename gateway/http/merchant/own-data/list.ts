@@ -38,7 +38,7 @@ export type PositionShape = readonly ('string' | 'number' | 'any')[];
  * Returns the page that a call requests, by its valid query.
  *
  * @param listKey the name of the list and whatever its order and its members depend on, such as filters: a cursor is
- *   valid only for the same
+ *   valid only for the key that it was made with
  * @throws Refusal 400 `input-cursor`
  */
 export function readPage({ query }: Pick<Call, 'query'>, listKey: string, shape: PositionShape): Page {

@@ -84,7 +84,7 @@ export const BelievedSchema = nullable<object>(
       connected_since: { anyOf: [TIME, { type: 'null' }] },
       offline_since: { anyOf: [TIME, { type: 'null' }] },
       last_period_ping_at: { anyOf: [TIME, { type: 'null' }] },
-      messages: { type: 'integer', description: 'Received since the lock is yours; repeats excluded.' },
+      messages: { type: 'integer', description: 'Received since the lock became yours; repeats excluded.' },
       power: reported,
     },
     required: ['power_state', 'is_doubtful', 'connected', 'messages', 'power'],

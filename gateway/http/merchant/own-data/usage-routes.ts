@@ -38,7 +38,10 @@ const Usage = Type.Object(
     messages_down: Count,
     connections: Count,
     bytes: Count,
-    bytes_up: Type.Integer({ minimum: 0, description: 'From the lock, with TLS and MQTT; TCP/IP headers not.' }),
+    bytes_up: Type.Integer({
+      minimum: 0,
+      description: 'From the lock, including TLS and MQTT, without TCP/IP headers.',
+    }),
     bytes_down: Count,
   },
   { title: 'Usage', description: 'The traffic of one lock in one month.' },

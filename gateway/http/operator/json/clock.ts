@@ -13,7 +13,9 @@ export const ClockAnswer = Type.Object({
   confirmed: MaybeTime,
   /** Since when the two disagree; null if they agree. */
   since: MaybeTime,
-  /** How many locks' clocks agree with the system clock since then, and how many must until the gateway trusts it. */
+  /**
+   * How many locks' clocks have agreed with the system clock since then, and how many must for the gateway to trust it.
+   */
   locks_agreeing: Count,
   locks_needed: OrNull(Type.Integer()),
 });

@@ -48,11 +48,11 @@ export const DeliveriesAnswer = Type.Object({
       url_id: Type.Integer(),
       mac: MacText,
       type: OneOf(EVENT_TYPES),
-      /** Of a ping; null if it is damaged. */
+      /** The reason of a ping; null if the ping is damaged, and for other events. */
       reason: MaybeText,
       received_at: Time,
       state: OneOf(DELIVERY_STATES),
-      /** Whether the stored ping no longer matches its checksum, whatever its state. */
+      /** Whether the stored event no longer matches its checksum, whatever the delivery's state. */
       damaged: Type.Boolean(),
       next_attempt_at: MaybeTime,
       attempts: Type.Array(

@@ -19,7 +19,7 @@ export function deviceJson(
   nowMs: number,
 ) {
   const parsed = state === null ? null : parseDeviceState(state);
-  // Whether the lock is judged is known in memory first. If not, its presence is that of when its judging failed.
+  // The state in memory is newer than the stored one. A lock that isn't judged keeps the presence that it had then.
   const unjudged = locks.find(device.id)?.state.unjudged ?? parsed?.unjudged;
   const listed = { device, state: parsed, presence: presenceOf(parsed, unjudged?.sinceMs ?? nowMs), unjudged };
   return listedLockJson(listed, usage);

@@ -26,7 +26,7 @@ export const limitsMembers = {
   ca: OrNull(
     Type.Object(
       { subjects: Type.Array(Type.String()), valid_to: Time },
-      { description: 'The only authorities that are trusted for its https; the first of them ends at `valid_to`.' },
+      { description: 'The only authorities that are trusted for its https; the first of them expires at `valid_to`.' },
     ),
   ),
 };

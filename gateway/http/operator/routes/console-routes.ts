@@ -1,7 +1,7 @@
 /**
- * The routes with which operators open the console's sessions, list and end them (console.md, Login). A caller with a
- * token makes a one-time link; the page redeems it for a session, which has the rights of that token. Only our page
- * calls the other routes, so the OpenAPI document has the first one alone.
+ * The routes with which operators open the console's sessions, list and end them (docs/console.md, "Opening it"). A
+ * caller with a token makes a one-time link; the page redeems it for a session, which has the rights of that token.
+ * Only our page calls the other routes, so the OpenAPI document has the first one alone.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';

@@ -105,7 +105,7 @@ async function showNotices(
   { query }: { readonly query: Query },
 ): Promise<unknown> {
   const filter = readFilter(query);
-  // Not by --since, which people often give as an age, so that it differs from page to page.
+  // Without `since`, which people often give as an age, so that it differs from page to page.
   const listKey = `notices ${JSON.stringify([filter.unread ?? null, filter.kind ?? null])}`;
   const { limit, after } = readPage(query, listKey, ['number', 'number'], DEFAULT_LISTED);
   const [lastAtMs, id] = (after ?? []) as number[];

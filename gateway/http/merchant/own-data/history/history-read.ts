@@ -1,6 +1,6 @@
 /**
- * Reads a lock's power states and connections of a span of time from its log, in slices between which pings go on. The
- * store leaves out most uplinks, which repeat the state of the one before.
+ * Reads a lock's power states and connections of a span of time from its log, in slices between which pings are taken.
+ * The store leaves out most uplinks, which repeat the state of the one before.
  */
 import { LockHistory } from './lock-history.js';
 import type { PastReader, Span } from './ping-read.js';

@@ -50,7 +50,7 @@ export const HISTORY_ROUTES: readonly MerchantRoute[] = [
     tag: 'locks',
     scope: 'locks:read',
     summary: 'A lock’s power states and connections over time.',
-    description: 'As its messages showed them, since the lock is yours.',
+    description: 'As its messages showed them, since the lock became yours.',
     params: Type.Object({ mac: MacParam }),
     query: HistoryQuery,
     responses: {
