@@ -1,8 +1,8 @@
 /**
- * The open streams of locks, and the changes for them (interfaces.md §2). While no stream is open, nothing listens to
- * the gateway's events, but for a minute after the last one. Otherwise an event of the gateway only notes which locks
- * changed: what is sent is read and rendered later, in slices between other work, once for all streams of a merchant.
- * So open streams hardly delay a ping, however many there are.
+ * The open streams of locks, and the changes for them (interfaces.md §2). From a minute after the last stream has
+ * ended, nothing listens to the gateway's events. Until then an event of the gateway only notes which locks changed:
+ * what is sent is read and rendered later, in slices between other work, once for all streams of a merchant. So open
+ * streams hardly delay a ping, however many there are.
  *
  * A stream gets a lock at most once a second. If many locks move, their turns are spread (waiting-changes.ts).
  */

@@ -3,8 +3,8 @@
  * ids of events.
  *
  * An event's id is `<tag>.<sequence>`. The tag depends on the audience (who gets the same events, such as one merchant)
- * and on a secret that is made when streams start. So an id is not valid for another merchant, in another gateway, or
- * after the gateway was started again: a client that sends one then gets a snapshot.
+ * and on a secret of this object, which live-feed.ts makes anew after a minute without streams. So an id is not valid
+ * for another merchant, in another gateway, or after such a minute: a client that sends it then gets a snapshot.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -45,8 +45,8 @@ export class LiveReads {
   readonly #snapshots: SnapshotParts;
   readonly #secret = randomBytes(SECRET_BYTES);
   /**
-   * The tags of audiences, by name. A tag is part of each event id, so that an id of another audience or of an earlier
-   * run of the gateway is recognised.
+   * The tags of audiences, by name. A tag is part of each event id, so that an id of another audience or with an
+   * earlier secret is recognised.
    */
   readonly #tags = new Map<string, string>();
 
@@ -71,7 +71,7 @@ export class LiveReads {
     return `${this.#tagOf(audience)}.${sequence}`;
   }
 
-  /** The sequence in an id; undefined if the id is not one of this audience in this run of the gateway. */
+  /** The sequence in an id; undefined if this object has not made the id for this audience. */
   positionOf(audience: Audience, id: string | undefined): number | undefined {
     const [, tag, sequence] = ID.exec(id ?? '') ?? [];
     const position = Number(sequence);

@@ -206,7 +206,7 @@ export class LiveStream {
   /** Sends all locks, and sets the position from which on changes are to be sent. */
   async #sendSnapshot(): Promise<void> {
     const { audience, onLocksRead, duration } = this.request;
-    // Who asks once for the present state wants it in the snapshot, and no change after it.
+    // A caller who asks for the present state only (`duration` 0) gets it in a fresh snapshot, not as changes after it.
     for await (const { text, locksRead, position } of this.#reads.snapshot(audience, duration === 0)) {
       onLocksRead?.(locksRead);
       this.#position = position;

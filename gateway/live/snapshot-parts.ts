@@ -14,7 +14,7 @@ import type { Audience } from './audience.js';
 const LOCKS_PER_PART = 100;
 /** How long a part is shared. What changes meanwhile, streams send after the snapshot. */
 const SHARED_FOR: Milliseconds = Seconds(1);
-/** At most this many parts are shared, of some 70 KB each: those of 10,000 locks. The oldest make place. */
+/** At most this many parts are shared, of some 70 KB each: those of 10,000 locks. Beyond it, the oldest is dropped. */
 const MAX_SHARED_PARTS = 100;
 
 export interface SnapshotReadParts {

@@ -1,6 +1,6 @@
 /**
  * The locks that changed since they were last sent, and which of them are sent next. A lock is sent at most once in
- * {@link CHANGE_INTERVAL}. Locks of which people see more than another position come first, and all of them: stolen,
+ * {@link CHANGE_INTERVAL}. Locks that changed in more than their position come first, and all of them: those stolen,
  * silent, unlocked, renamed. Of those that only moved or pinged, each merchant's streams get
  * {@link MAX_MOVES_PER_FLUSH} at a time, in turn: a reader can't follow more, and each costs time that pings need.
  */
@@ -22,7 +22,7 @@ export const MAX_MOVES_PER_FLUSH = 50;
 interface SentLock {
   /** The merchant that had it. */
   readonly merchantId: number;
-  /** What {@link faceOf} returned. */
+  /** What pages showed of it with a badge or a colour, from {@link faceOf}. */
   readonly face: string;
   /** When it was sent as a change, by the clock of {@link WaitingChanges.take}; minus infinity if it was not yet. */
   readonly sentAtMs: number;

@@ -220,7 +220,7 @@ export class Notices {
     this.#isStopped = true;
     this.#timer?.cancel();
     this.#lateCheckTimer?.cancel();
-    // A commit takes a part of them. One after which none are fewer has failed, and so would the next.
+    // Each commit writes a part of the changes. If no fewer wait after it, it has failed, and the next one would too.
     let pendingBefore: number;
     do {
       pendingBefore = this.#pending.size;
@@ -318,7 +318,7 @@ export class Notices {
     this.#overBudget.close(subject);
   }
 
-  /** A merchant's notify URL is named by the merchant's id: its name may change. */
+  /** The subject of a merchant's notify URL is the merchant's id, since a merchant's name may change. */
   #noteNotifyUrl({ merchant, state, why }: NotifyUrlChanged): void {
     const subject = merchant === null ? OPERATOR_SUBJECT : String(merchant.id);
     if (state === 'working') {
@@ -459,5 +459,5 @@ function unjudgedText(mac: string, why: string): string {
 }
 
 function lateText(mac: string, { sinceMs, rule }: Late): string {
-  return `${mac} is late since ${toDate(sinceMs)} (${rule})`;
+  return `${mac} has been late since ${toDate(sinceMs)} (${rule})`;
 }

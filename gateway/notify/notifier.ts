@@ -115,7 +115,7 @@ export class Notifier {
     this.#signal(null);
   }
 
-  /** Tells other gateways that messages were queued, or that a recipient was changed. */
+  /** Tells other gateways that a recipient was changed or, if null, that messages were queued. */
   #signal(recipientId: number | null): void {
     this.#parts.store.ownership.signals.send({ type: 'notifications', recipientId });
   }

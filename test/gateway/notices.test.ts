@@ -120,7 +120,7 @@ t.test('a notice of each kind opens, and is resolved when its condition ends', a
     ['circuit-open', '4', 'URL 4 fails and gets only probes: it answered 500'],
     ['statement', '2026-10 Amber', '2026-10 is closed for Amber: usage statement shows it'],
     ['degraded', 'store', 'not ready (store): no room'],
-    ['lock-late', mac, `${mac} is late since 2026-11-21T08:00:00.000Z (period-overdue)`],
+    ['lock-late', mac, `${mac} has been late since 2026-11-21T08:00:00.000Z (period-overdue)`],
     ['descriptors', 'open-files', descriptors.why],
   ]);
   for (const each of opened)
