@@ -1,12 +1,13 @@
 /**
  * Tracks whether the gateway is up and whether it is ready to take pings, for `/healthz` and `/readyz`.
  *
- * The gateway is up until its store is broken. It is ready while no reason speaks against it. Each reason has a code, a
+ * The gateway is up until its store is broken. It is ready while there is no reason why not. Each reason has a code, a
  * sentence for operators, and the time since which it applies. Merchants and strangers only see whether the gateway is
  * ready.
  *
- * Its phase is `starting`, then `running`, then `stopping`; a start that fails goes from `starting` to `stopping`. The
- * first and the last are reasons too. All other reasons come and go in any phase, except `store-broken`, which stays.
+ * Its phase is `starting`, then `running`, then `stopping`; a start that fails goes from `starting` to `stopping`.
+ * `starting` and `stopping` are reasons too. All other reasons come and go in any phase, except `store-broken`, which
+ * stays.
  */
 import type { Clock } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';

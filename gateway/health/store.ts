@@ -1,6 +1,5 @@
 /**
- * Wraps the store: times and counts every write, and decides what a failed write means for the gateway (quality.md §2,
- * disk full and I/O error).
+ * Wraps the store: times and counts every write, and decides what a failed write means for the gateway.
  *
  * With a full disk, or a file that another process locks, the gateway waits: it is not ready, accepts no data that must
  * be stored, and tries a write at intervals until one succeeds.
@@ -8,8 +7,9 @@
  * After an I/O error the gateway must stop. When fsync fails, Linux marks the pages as clean all the same: the next
  * fsync reports success, and reads return data that never reached the disk. From then on the store's answers can't be
  * trusted, and further writes (a checkpoint too) can spread the damage. So nothing is written any more, and the process
- * must end; the next start reads what is really on the disk, which includes everything that was acknowledged. It must
- * end too if another process has taken over its place among several gateways (a failure of the kind `fenced`).
+ * must end; the next start reads what is really on the disk, which includes everything that was acknowledged. The
+ * process must also end if another one has taken over its place among several gateways (a failure of the kind
+ * `fenced`).
  */
 import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -22,7 +22,9 @@ import { forwardStore, type WriteMethod } from '../store/contract/store-methods.
 import type { DeliveryProgress } from '../store/contract/webhooks/delivery.js';
 import type { Health } from './health.js';
 
-/** How often a write is tried while the store can't write: acknowledging resumes within 5 s (quality.md §2). */
+/**
+ * How often a write is tried while the store can't write. Acknowledging must resume within 5 s of the store's return.
+ */
 const PROBE_INTERVAL = Seconds(0.5);
 /** A connecting lock triggers a probe at once, but not sooner than this after the last one. */
 const MIN_PROBE_SPACING = Seconds(0.1);

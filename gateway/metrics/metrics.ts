@@ -195,7 +195,7 @@ function* countEach<Name extends string>(names: readonly Name[], occurrences: It
   for (const [name, count] of counts) yield [count, name];
 }
 
-/** Adds the locks that the gateway has not in memory, since they have never done anything, to those never seen. */
+/** Adds locks that have never done anything, which the gateway does not have in memory, to those never seen. */
 function* addNeverSeen(readings: Iterable<Reading>, neverSeen: number): Iterable<Reading> {
   for (const [count, presence = ''] of readings)
     yield [presence === 'never-seen' ? count + neverSeen : count, presence];

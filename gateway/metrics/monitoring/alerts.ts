@@ -1,10 +1,13 @@
 /**
- * The alert rules for Prometheus: when a person should look, and what at. {@link alertRulesText} makes the file
+ * The alert rules for Prometheus: when a person should look, and at what. {@link alertRulesText} makes the file
  * deploy/monitoring/alerts.yaml of them. Each rule names a trouble that lasts; what ends by itself is on the dashboard.
  */
 import type { MetricName } from '../table.js';
 
-/** How urgent an alert is: pings are not acknowledged, or will not be soon; something needs work; to be known. */
+/**
+ * How urgent an alert is. Critical: pings are not acknowledged, or soon will not be. Warning: a person has to mend
+ * something. Info: a person should know.
+ */
 export type AlertSeverity = 'critical' | 'warning' | 'info';
 
 /** A row of {@link ALERTS}. */
@@ -156,7 +159,7 @@ export const ALERTS: readonly Alert[] = [
     expr: `${metric('lockgate_url_oldest_seconds')} > 3600`,
     for: '5m',
     severity: 'warning',
-    summary: 'The oldest event of webhook URL {{ $labels.url_id }} waits for {{ $value | humanizeDuration }}.',
+    summary: 'The oldest event of webhook URL {{ $labels.url_id }} has waited for {{ $value | humanizeDuration }}.',
     advice: 'lockgate webhook show {{ $labels.url_id }} has its backlog and its last error.',
   },
   {
@@ -189,7 +192,7 @@ export const ALERTS: readonly Alert[] = [
     expr: `sum by (instance, kind) (${metric('lockgate_notices_unread')}) > 0`,
     for: '1h',
     severity: 'info',
-    summary: '{{ $value }} notices of the kind {{ $labels.kind }} are unread for an hour.',
+    summary: '{{ $value }} notices of the kind {{ $labels.kind }} have been unread for an hour.',
     advice: 'lockgate notices',
   },
 ];

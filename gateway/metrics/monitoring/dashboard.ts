@@ -62,7 +62,7 @@ const GRID = { columns: 24, width: 8, height: 7 } as const;
 /** Only series of the gateways that are selected at the top of the dashboard. */
 const SELECTED = 'instance=~"$instance"';
 const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
-/** The state of a URL or a gateway, which is 0 or 1, and what is never drawn as a line. */
+/** The metrics that are shown as a single value and not as a line. */
 const STATS: readonly MetricName[] = ['lockgate_ready', 'lockgate_build_info', 'lockgate_certificate_end_seconds'];
 
 /** The queries for a metric: its value, its rate, or the median and the slowest one in a hundred. */
