@@ -89,14 +89,14 @@ export interface GatewayEventMap {
   'files-mended': [FilesMended];
   'store-warning': [StoreWarning];
   audited: [Audited];
+  'state-rebuilt': [StateRebuilt];
   /* For the log only. */
   'tile-failed': [TileFailed];
-  /* For metrics only: too many for streams. */
+  /* For metrics and the log: too many for streams. */
   stored: [UplinksStored];
   commit: [CommitMade];
   acknowledged: [Acknowledged];
   request: [RequestAnswered];
-  'state-rebuilt': [StateRebuilt];
   /* For notices only: streams have the findings and the audit log. */
   'boot-back': [BootBack];
   reflashed: [LockReflashed];

@@ -1,7 +1,7 @@
 /** An error for a request with several faults, each with a pointer to the faulty member (RFC 9457). */
 import { LockgateError } from '../proto/errors.js';
 
-/** Maximum number of faults of one request that are reported; further ones are only counted. */
+/** Maximum number of faults of one request that are reported; further ones are left out. */
 export const MAX_REPORTED_FAULTS = 100;
 
 /** One fault of a request: a JSON pointer and a sentence (RFC 9457). */

@@ -238,8 +238,8 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
 }
 
 /**
- * The store with the current states of locks; and the directory of locks and the locks of closed merchants, which learn
- * from it what is written. The notices follow both.
+ * Reads the directory of locks and the locks of closed merchants, and returns them with the store that tells both what
+ * is written. The notices of locks follow both as well.
  */
 async function listedStore(store: GatewayBase['store'], locks: Locks, notices: Notices) {
   const directory = new LockDirectory(store);
@@ -324,7 +324,7 @@ function wakeReaders(
   return { newEvents, onStored, onMerchantEvents };
 }
 
-/** Starts the audit log, before the parts that write to it: so it stops after them. */
+/** Starts the audit log: before the parts that write to it, and so it stops after them. */
 async function startAudit({ store, events, now, started }: GatewayBase, clock: Clock): Promise<Audit> {
   const audit = await Audit.start({ store, events, clock, now });
   started.push(stopStep('the audit log', () => audit.stop()));

@@ -8,7 +8,7 @@
 import { type Clock, type Milliseconds, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 
-/** The time limit of the stop: one second less than the ten seconds that quality.md §2 gives the process. */
+/** The time limit of the stop: one second less than the ten seconds within which the process must end. */
 export const STOP_LIMIT: Milliseconds = Seconds(9);
 
 /** Stops one part. */

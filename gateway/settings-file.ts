@@ -1,5 +1,5 @@
 /**
- * The settings file: YAML, one setting a line, such as `keep_days: 90`. {@link settingsFileText} writes it from the
+ * The settings file: YAML, one setting per line, such as `keep_days: 90`. {@link settingsFileText} writes it from the
  * table of settings, {@link readSettingsFile} reads it. Flags and environment variables override what it says.
  */
 import { readFileSync, statSync } from 'node:fs';

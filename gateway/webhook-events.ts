@@ -23,7 +23,10 @@ export interface DeliveryAttempted {
   readonly nextAttemptAtMs: number | null;
 }
 
-/** An event was not sent to a URL, since its stored ping does not match its checksum. It waits until it is repaired. */
+/**
+ * An event was not sent to a URL, since its stored ping does not match its checksum. It waits until the ping is
+ * repaired.
+ */
 export interface EventDamaged {
   readonly atMs: number;
   readonly mac: Mac;

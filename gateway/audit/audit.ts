@@ -1,11 +1,11 @@
 /**
- * Writes the audit log: who changed what through the operators' interface or in the data folder, and which changes the
- * gateway made automatically.
+ * Writes the audit log: what operators, the owner of the data folder, merchants' users and programs, and the gateway
+ * itself have changed.
  *
- * An entry is durable before its change starts, and its outcome is written afterwards: there is no change without an
- * entry, even if the process is killed. One transaction for both is not possible: most changes need several
- * transactions (an erasure, a rotated secret) and some need none (a test webhook). Automatic changes of the gateway are
- * written within a second after they were made.
+ * The entry of an operator or owner is durable before the change starts, and its outcome is written afterwards: no such
+ * change is without an entry, even if the process is killed. One transaction for both is not possible: most changes
+ * need several transactions (an erasure, a rotated secret) and some need none (a test webhook). Changes of merchants
+ * and of the gateway itself are written within a second after they were made.
  *
  * No entry may contain a secret: each route names the members that are logged, and all others are left out. In addition
  * each text is scrubbed.

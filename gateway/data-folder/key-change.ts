@@ -88,7 +88,7 @@ export async function forgetSecrets(paths: SecretPaths, options: KeyChangeOption
       );
       await store.scrub();
     });
-    // The change has filled it, or has thrown.
+    // `changeKey` has filled the list, or has thrown.
     return forgotten[0] as ForgottenSecrets;
   });
 }

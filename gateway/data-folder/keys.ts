@@ -20,7 +20,7 @@ const TAG_BYTES = 16;
 const KEY_ID_DIGITS = 16;
 const CIPHER = 'aes-256-gcm';
 
-/** A lock's secret: 24 random bytes, so that guessing is hopeless and a fast keyed hash is enough (quality.md §2). */
+/** A lock's secret: 24 random bytes, so that guessing is hopeless and a fast keyed hash is enough. */
 const SECRET_BYTES = 24;
 const SECRET_PREFIX = 'lgs_';
 /** The prefix of a phone credential, which has the same length. */

@@ -7,7 +7,7 @@ import { LockgateError } from '../../proto/errors.js';
 
 /**
  * Every budget by its public name, with a sentence about what it limits. Pets are records of the pet registry, an
- * operation of the merchants' interface; a story is every ping of an event such as a theft, sent as a test.
+ * operation of the merchants' interface; a story is a series of pings as of a theft, each sent as a test webhook.
  */
 export const BUDGETS = {
   requests: 'A merchant’s requests per second.',

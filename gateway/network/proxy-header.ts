@@ -15,7 +15,9 @@ export type ProxyHeader =
   | { readonly is: 'incomplete' }
   /** No header, or none that this version knows; `why` is a sentence for operators. */
   | { readonly is: 'wrong'; readonly why: string }
-  /** A header of `bytes` bytes. `address` is undefined for a connection of the balancer's own, as a health check. */
+  /**
+   * A header of `bytes` bytes. `address` is undefined for a connection of the balancer's own, such as a health check.
+   */
   | { readonly is: 'complete'; readonly bytes: number; readonly address: string | undefined };
 
 const INCOMPLETE: ProxyHeader = { is: 'incomplete' };
@@ -57,7 +59,7 @@ function readV1(bytes: Buffer): ProxyHeader {
   const [, family, address = ''] = found;
   if (family === undefined) return { is: 'complete', bytes: end + 2, address: undefined };
   const isRight = family === '4' ? isIPv4(address) : isIPv6(address);
-  if (!isRight) return wrong(`the PROXY header has an address that is none of TCP${family}`);
+  if (!isRight) return wrong(`the PROXY header has an address that does not belong to TCP${family}`);
   return { is: 'complete', bytes: end + 2, address: plainAddress(address) };
 }
 
@@ -72,7 +74,7 @@ function readV2(bytes: Buffer): ProxyHeader {
     return wrong(`the PROXY header has ${total} bytes; up to ${MAX_PROXY_HEADER_BYTES} are read`);
   if (bytes.length < total) return INCOMPLETE;
   const addressBytes = V2_ADDRESS_BYTES.get(family);
-  // A family that is not spoken here comes with a connection whose client is unknown, such as over a local socket.
+  // With any other family, such as that of local sockets, the client's address is unknown.
   if (command === V2_LOCAL || addressBytes === undefined) return { is: 'complete', bytes: total, address: undefined };
   if (length < addressBytes) return wrong('the PROXY header is too short for its addresses');
   const size = family === 0x11 ? 4 : 16;

@@ -52,7 +52,7 @@ export interface GatewayOptions {
   readonly figuresThread?: boolean;
   /** Whether a separate thread scans uplinks; by default true. */
   readonly scanThread?: boolean;
-  /** Another size of the log's runs (store/contract/store-options.ts), for tests. */
+  /** Overrides the size of the log's runs (store/contract/store-options.ts), for tests. */
   readonly runSize?: RunSize | undefined;
   /** Whether other gateways may use the store's database at the same time; for tests so far. */
   readonly isShared?: boolean | undefined;

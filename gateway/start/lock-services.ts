@@ -49,7 +49,7 @@ interface LockServiceParts {
   readonly notices: Notices;
   /** Wakes calls that wait for events. */
   readonly newEvents: NewEventSignal;
-  /** What remembers locks' data. */
+  /** The caches of locks' data that another gateway's signals make read again. */
   readonly caches: SignalRelayParts['caches'];
   readonly budgets: UplinkBudgets;
   readonly refusals: RefusalRecorder;

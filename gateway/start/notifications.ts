@@ -25,7 +25,7 @@ interface NotificationParts {
   readonly dates: Clock;
 }
 
-/** Starts the notices and the notifier before the parts that cause notices: so they stop after them. */
+/** Starts the notices and the notifier. They start before the parts that cause notices, and so stop after these. */
 export async function startNotifications(
   config: Config,
   options: GatewayOptions,

@@ -1,6 +1,6 @@
 /** The shapes that a timeline is drawn with, as plain data: the page draws them, a report prints them as SVG. Pure. */
 
-/** One shape of a drawing, in its units: a rectangle, a path, a circle, or a text. */
+/** One shape of a drawing, in the drawing's units: a rectangle, a path, a circle, or a text. */
 export interface Shape {
   readonly kind: 'rect' | 'path' | 'circle' | 'text';
   /** The element's CSS classes, separated by spaces. */

@@ -7,7 +7,7 @@ import { describeTime } from '../../../proto/power/judge/words.js';
 import { pathShape, type Shape, textShape } from './shapes.js';
 import type { TimeRange } from './timeline-data.js';
 
-/** The spaces between two times of the axis; beyond the last, days are doubled. */
+/** The possible steps between two times of the axis. Beyond the last, a step is twice the one before. */
 const STEPS: readonly Milliseconds[] = [
   // Milliseconds.
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500],

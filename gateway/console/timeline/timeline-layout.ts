@@ -1,8 +1,9 @@
 /**
  * Lays out one lock's timeline as plain shapes: a band of its power states, its connections, a row of marks for each
  * ping reason, its commands, deliveries and findings, and an axis of time. Marks differ in shape as well as in
- * colour. timeline-svg.ts prints the shapes as text for a report; the console's page draws them and reacts to clicks.
- * The small numbers in the code are distances in the drawing's units, chosen by eye. Pure.
+ * colour. The HTML report of `trace check` prints the shapes as an SVG (cli/commands/trace/check/html/lock-chart.ts);
+ * the console's page draws them and reacts to clicks. The small numbers in the code are distances in the drawing's
+ * units, chosen by eye. Pure.
  */
 import { describeSpan, describeTime } from '../../../proto/power/judge/words.js';
 import { describeAllowed } from './allowed.js';
