@@ -1,8 +1,8 @@
 /**
- * One good receiver next to receivers that hang, answer late, fail, redirect, send a gigabyte, or reset the connection
- * (quality.md §2): the good receiver gets every webhook, in order, and each bad one gets a limited number of attempts.
- * The clock is frozen, so no time limit is ever reached. test/long/bad-receivers.test.ts runs longer; test/bench
- * measures the delays.
+ * One good receiver next to receivers that hang, answer late, fail, redirect, send a gigabyte, or reset the connection:
+ * the good receiver gets every webhook, in order, and each bad one gets a limited number of attempts. The clock is
+ * frozen, so no time limit is ever reached. test/long/bad-receivers.test.ts runs longer; test/bench measures the
+ * delays.
  */
 import t from 'tap';
 import { testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
@@ -13,8 +13,8 @@ import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 const LOCKS = 24;
 const PINGS = 15;
 /**
- * The maximum number of concurrent attempts to a URL that has never answered well; the gateway raises it only after
- * successes (gateway/webhooks/url/concurrency-limiter.ts).
+ * The maximum number of concurrent attempts at a URL without a success so far; only successes raise it
+ * (gateway/webhooks/url/concurrency-limiter.ts).
  */
 const MAX_CONCURRENT_ATTEMPTS = 4;
 /** After this many failures in a row the gateway opens the URL's circuit: it stops sending except for probes. */

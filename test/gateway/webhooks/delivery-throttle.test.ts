@@ -1,6 +1,6 @@
 /**
- * Pings have priority over webhooks (quality.md §1): the throttle limits how many webhook attempts may start while very
- * many pings are being stored, by how much time the gateway's main thread has left. The test simulates that thread.
+ * Pings have priority over webhooks: the throttle limits how many webhook attempts may start while very many pings are
+ * being stored, by how much time the gateway's main thread has left. The test simulates that thread.
  */
 import t from 'tap';
 import {

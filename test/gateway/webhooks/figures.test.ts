@@ -1,8 +1,7 @@
 /**
- * The figures about undelivered events that operators see in the status, the list of URLs and the metrics (quality.md
- * §2): they match what the receivers got, and times and states are current. The backlog of a URL is its undelivered
- * events: `behind` counts events that the URL's worker has not read from the log, `pending` those that wait for a
- * retry.
+ * The figures about undelivered events that operators see in the status, the list of URLs and the metrics: they match
+ * what the receivers got, and times and states are current. The backlog of a URL is its undelivered events: `behind`
+ * counts events that the URL's worker has not read from the log, `pending` those that wait for a retry.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';

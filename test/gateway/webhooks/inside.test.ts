@@ -1,7 +1,7 @@
 /**
- * Webhooks must not reach internal addresses (quality.md §2, SSRF: server-side request forgery). A server, the canary,
- * listens on every address of this machine, and no webhook may connect to it. Most tests use 127.0.0.2 as if it were a
- * public address, by allowing it as a range.
+ * Webhooks must not reach internal addresses (SSRF: server-side request forgery). A server, the canary, listens on
+ * every address of this machine, and no webhook may connect to it. Most tests use 127.0.0.2 as if it were a public
+ * address, by allowing it as a range.
  */
 import type { LookupAddress } from 'node:dns';
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
@@ -59,12 +59,12 @@ interface Canary {
 /** Listens on every address, IPv4 and if possible IPv6. */
 async function startCanary(test: Teardown): Promise<Canary> {
   const server = createServer((socket) => {
-    canaryServer.connections += 1;
+    canary.connections += 1;
     socket.destroy();
   });
   await listenUntilTestEnd(server, test);
-  const canaryServer = { port: (server.address() as AddressInfo).port, connections: 0 };
-  return canaryServer;
+  const canary = { port: (server.address() as AddressInfo).port, connections: 0 };
+  return canary;
 }
 
 /** Lets a server listen; it is closed after the test. By default on any free port. */
@@ -81,12 +81,12 @@ async function listenUntilTestEnd(server: Server | HttpServer, test: Teardown, h
 
 t.test('no spelling reaches an internal address, and a test webhook reveals nothing about it', async (t) => {
   t.ok(SPELLINGS.length >= 48, 'no spelling was lost');
-  const canaryServer = await startCanary(t);
+  const canary = await startCanary(t);
   const closedPort = await freePort();
   const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
   await gateway.accounts.addMerchant(MERCHANT);
   const hostByUrlId = new Map<number, string>();
-  for (const port of [canaryServer.port, closedPort])
+  for (const port of [canary.port, closedPort])
     for (const host of SPELLINGS) {
       const { url } = await gateway.accounts.addWebhookUrl({ url: `http://${host}:${port}/hook` });
       hostByUrlId.set(url.id, host);
@@ -107,7 +107,7 @@ t.test('no spelling reaches an internal address, and a test webhook reveals noth
   t.same(results.slice(0, spellingCount), results.slice(spellingCount), 'open and closed ports give the same answer');
   t.same(new Set(results.map((each) => JSON.stringify(each))).size, 1, 'all spellings give the same answer');
   t.match(results[0], { status: null, error: REFUSED, durationMs: null });
-  t.equal(canaryServer.connections, 0, 'nothing connected to the canary');
+  t.equal(canary.connections, 0, 'nothing connected to the canary');
 });
 
 /** A receiver and a canary (a server that must not be reached), which listen on one port at two addresses. */

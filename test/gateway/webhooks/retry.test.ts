@@ -19,10 +19,10 @@ import { testCertificate } from '../../helpers/mqtt/test-certificates.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
-/** interfaces.md §3: "First attempt at once; then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h later … then it is dead". */
+/** The waits after each failed attempt (docs/webhooks.md, "Answer"); after the last attempt the delivery is dead. */
 const WAITS = [Seconds(5), Minutes(5), Minutes(30), Hours(2), Hours(5), Hours(10), Hours(10)];
 const MAC = testMac();
-/** interfaces.md §3: "15 s for a whole attempt". */
+/** The time limit of an attempt (docs/webhooks.md, "Answer"). */
 const ATTEMPT_LIMIT = Seconds(15);
 const GIGABYTE = 1e9;
 

@@ -322,7 +322,7 @@ t.test('the operator’s route accepts only pings that a lock could send, and a 
   ];
   for (const [body, code, detail] of refused)
     t.match(await call(body), { status: 400, body: { code, detail } }, JSON.stringify(body).slice(0, 80));
-  t.equal(receiver.requests.length, 0, 'a refused story sends nothing');
+  t.equal(receiver.requests.length, 0, 'a refused ping is not sent');
   for (let count = 0; count < STORY_PINGS_PER_MINUTE; count++) t.equal((await call({ ping })).status, 200);
   t.match(await call({ ping }), {
     status: 429,

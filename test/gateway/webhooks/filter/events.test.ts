@@ -1,7 +1,7 @@
 /**
  * A webhook URL gets events other than pings only if its filter names them: `command` (a command has ended), `presence`
- * (a lock is late or back) and `battery` (low or charged) (interfaces.md §3, "What a URL gets"). They are as durable as
- * pings and come in the order of the log.
+ * (a lock is late or back) and `battery` (low or charged) (docs/webhooks.md, "What your URL gets"). They are as durable
+ * as pings and come in the order of the log.
  */
 import { cpSync, readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * The figures about undelivered events of a URL with a filter count only events that pass it (quality.md §2,
- * undelivered events; interfaces.md §3, "What a URL gets"). `behind` counts events that the URL's worker has not read
- * from the log, `pending` those that wait for a retry. Expected values come from the receivers and from what was sent.
+ * The figures about undelivered events of a URL with a filter count only events that pass it (docs/webhooks.md, "What
+ * your URL gets"). `behind` counts events that the URL's worker has not read from the log, `pending` those that wait
+ * for a retry. Expected values come from the receivers and from what was sent.
  */
 import { cpSync } from 'node:fs';
 import path from 'node:path';
