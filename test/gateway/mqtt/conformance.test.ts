@@ -3,7 +3,7 @@
  * PUBLISH to `up`, SUBSCRIBE to `down`, UNSUBSCRIBE, PINGREQ, PUBACK and DISCONNECT: bytes in, bytes out, and whether
  * the connection closes. Each case is sent in one chunk and byte by byte, through the gateway's fast path, which reads
  * ordinary uplinks (a lock's messages) itself, and through the MQTT library only. Also: mutated packets do not disturb
- * honest locks (quality.md §2).
+ * honest locks.
  */
 import t from 'tap';
 import { runLoopTurns, startManualBroker } from '../../helpers/mqtt/manual-broker.js';
@@ -503,7 +503,7 @@ t.test(
   async (t) => {
     const { connect, broker } = await startManualBroker(t);
     const lock = await connect(MAC);
-    // The manual broker makes a lock's id of its MAC.
+    // The manual broker gives a lock its MAC, read as a number, as the device id.
     const session = broker.sessions.ofLock(Number.parseInt(MAC, 16));
     const listening: (boolean | undefined)[] = [];
     const subscribe = makePacket('82', '0011', text('down'), '01');

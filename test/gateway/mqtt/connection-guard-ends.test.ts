@@ -1,6 +1,6 @@
 /**
- * Authenticated connections that the gateway closes: of a lock that stops reading (quality.md §2), and all of them when
- * the gateway stops.
+ * Authenticated connections that the gateway closes: of a lock that stops reading, and all of them when the gateway
+ * stops.
  */
 import t from 'tap';
 import type { GatewayEventMap } from '../../../gateway/events.js';

@@ -1,6 +1,6 @@
 /**
- * The connection guard, which limits strangers (clients before authentication) and faulty locks (quality.md §2;
- * protocol.md §1). The test uses raw sockets and builds packets itself.
+ * The connection guard, which limits strangers (clients before authentication) and faulty locks (protocol.md §1). The
+ * test uses raw sockets and builds packets itself.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';

@@ -1,7 +1,7 @@
 /**
- * The credentials of a lock: its secret, phones' credentials, and how they are revoked or expire (protocol.md §1;
- * quality.md §2: unknown and wrong credentials get the same answer, a revoked session ends within 5 s). A finding is
- * the gateway's objection to an uplink.
+ * The credentials of a lock: its secret, phones' credentials, and how they are revoked or expire (protocol.md §1):
+ * unknown and wrong credentials get the same answer, and a revoked session ends within 5 s. A finding is the gateway's
+ * objection to an uplink.
  */
 import t from 'tap';
 import { Keys } from '../../../gateway/data-folder/keys.js';
@@ -29,7 +29,7 @@ const FIRST_ID = 1;
 const OTHER_MAC = testMac(2);
 /** The CONNACK code of a refused login. */
 const NOT_AUTHORIZED = 5;
-/** The time limit for ending a revoked session (quality.md §2). */
+/** The time limit for ending a revoked session. */
 const MAX_CLOSE_SECONDS = 5;
 
 /** A ping that a phone sends for the lock. */
@@ -237,7 +237,7 @@ t.test('a revoked phone’s connections are closed; other phones’ stay open', 
   const other = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'b', bob);
   const disconnected = waitForEvents(gateway, 'disconnected', 2);
   await gateway.accounts.devices.revokePhone(MAC, 'Ada');
-  await within(MAX_CLOSE_SECONDS, () => 'the end of Ada', Promise.all([first.closed, second.closed]));
+  await within(MAX_CLOSE_SECONDS, () => 'the end of Ada’s connections', Promise.all([first.closed, second.closed]));
   t.match(await disconnected, [
     { source: 'phone', cause: 'gateway' },
     { source: 'phone', cause: 'gateway' },
@@ -263,7 +263,7 @@ t.test('an expired phone’s connection ends within 5 s of the expiry, and not b
   wallClock.advance(Hours(1) - 1);
   await phone.send(phoneBytes(1));
   wallClock.advance(1 + Seconds(MAX_CLOSE_SECONDS));
-  await within(MAX_CLOSE_SECONDS, () => 'the end of the phone', phone.closed);
+  await within(MAX_CLOSE_SECONDS, () => 'the end of the phone’s connection', phone.closed);
   await lasting.send(phoneBytes(1));
 });
 
@@ -273,7 +273,7 @@ t.test('rotating the secret closes the lock’s connection; phones stay connecte
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
   const newer = await gateway.accounts.rotateLockSecret(MAC);
-  await within(MAX_CLOSE_SECONDS, () => 'the end of the lock', lock.closed);
+  await within(MAX_CLOSE_SECONDS, () => 'the end of the lock’s connection', lock.closed);
   await phone.send(phoneBytes(1));
   t.equal(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }), NOT_AUTHORIZED);
   t.equal(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: newer }), 0);
@@ -288,7 +288,7 @@ t.test('an old secret stays valid in addition to the new one until its time ends
   t.equal(await connackCode(gateway.mqttPort, { ...identity, password: newer }), 0);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   wallClock.advance(Hours(1) + Seconds(MAX_CLOSE_SECONDS));
-  await within(MAX_CLOSE_SECONDS, () => 'the end of the lock', lock.closed);
+  await within(MAX_CLOSE_SECONDS, () => 'the end of the lock’s connection', lock.closed);
   t.equal(await connackCode(gateway.mqttPort, { ...identity, password: secret }), NOT_AUTHORIZED);
   const newest = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
   await gateway.accounts.devices.rotateSecret(MAC, Hours(1));

@@ -1,5 +1,7 @@
-// Importing the gateway's broker turns off the cache of numbers of the package mqtt-packet, which would hold 65,536
-// buffers for ever.
+/**
+ * Importing the gateway's broker turns off the cache of numbers of the package mqtt-packet, which would hold 65,536
+ * buffers for ever.
+ */
 import mqttPacket from 'mqtt-packet';
 import t from 'tap';
 import '../../../gateway/mqtt/broker.js';

@@ -71,7 +71,7 @@ const WRONG: readonly (readonly [name: string, bytes: Buffer])[] = [
   ['too long by a byte', v2(PROXY_COMMAND, 0x11, Buffer.alloc(MAX_PROXY_HEADER_BYTES - V2_HEAD_BYTES + 1))],
 ];
 
-t.test('a whole header is read, whatever follows it; each part of a header is known to be incomplete', async (t) => {
+t.test('a whole header is read, whatever follows it; a part of a header is recognised as incomplete', async (t) => {
   for (const [name, header, address] of GOOD) {
     t.same(readProxyHeader(header), { is: 'complete', bytes: header.length, address }, name);
     const behind = Buffer.concat([header, connectPacket(STRANGER)]);
@@ -82,7 +82,7 @@ t.test('a whole header is read, whatever follows it; each part of a header is kn
   for (const [name, bytes] of WRONG) t.equal(readProxyHeader(bytes).is, 'wrong', name);
 });
 
-/** A gateway behind balancers at 127.0.0.1, with a registered lock and a clock for limits of time. */
+/** A gateway behind balancers at 127.0.0.1, with a registered lock and a clock for time limits. */
 async function proxiedGateway(t: Test, settings: Partial<Config> = {}) {
   const clock = new ManualClock();
   const mqttProxies = [parseRange('127.0.0.1')];
@@ -195,12 +195,12 @@ t.test('behind haproxy, with either version of the protocol', { skip: noHaproxy 
       return (await probe.waitForAnswer()) === CONNACK_NOT_AUTHORIZED;
     });
     const refused = waitForEvents(gateway, 'refused', 1);
-    const from = (): RawLock => new RawLock(t, connect({ port, host: '127.0.0.1', localAddress: '127.0.0.9' }));
-    const stranger = from();
+    const openClient = (): RawLock => new RawLock(t, connect({ port, host: '127.0.0.1', localAddress: '127.0.0.9' }));
+    const stranger = openClient();
     stranger.write(connectPacket(STRANGER));
     await stranger.waitForClose();
     t.match(await refused, [{ address: '127.0.0.9' }], how);
-    const lock = from();
+    const lock = openClient();
     lock.write(connectPacket(credentials));
     await lock.waitForHex(CONNACK_ACCEPTED);
     lock.socket.destroy();

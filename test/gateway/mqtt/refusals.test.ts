@@ -1,6 +1,6 @@
 /**
  * Refusals of a lock (its CONNECT, PUBLISH or SUBSCRIBE was refused) are stored for 14 days, so that operators can see
- * why the lock can't connect (quality.md §2).
+ * why the lock can't connect.
  */
 
 import path from 'node:path';

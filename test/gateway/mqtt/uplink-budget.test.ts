@@ -1,6 +1,6 @@
 /**
- * The uplink budget of a lock (interfaces.md §2, "Fairness"): the gateway pauses reading the socket of a lock that
- * exceeds its budget. No uplink is lost, and other locks are not affected.
+ * The uplink budget of a lock (interfaces.md §2): the gateway pauses reading the socket of a lock that exceeds
+ * its budget. No uplink is lost, and other locks are not affected.
  */
 import t, { type Test } from 'tap';
 import { readConfig } from '../../../gateway/config-reader.js';
