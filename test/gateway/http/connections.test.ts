@@ -1,6 +1,6 @@
 /**
  * The requests of a connection to one of the gateway's HTTP ports, the merchants' and the operators': pipelined
- * requests (sent without waiting for answers), Host headers, compressed files and unread bodies (quality.md §2).
+ * requests (sent without waiting for answers), Host headers, compressed files and unread bodies.
  */
 import { get, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { getRequest, openDescriptors, RawHttp } from '../../helpers/http/raw-http.js';
 
-/** The number of requests that one connection sends without waiting for an answer (quality.md §2). */
+/** The number of requests that one connection sends without waiting for an answer. */
 const PIPELINED_REQUESTS = 1_000;
 
 const PAGE_PATHS = PAGE_FILES.map((file) => `/docs/static/${file}`);

@@ -25,8 +25,9 @@ import { freePort } from '../../helpers/http/free-port.js';
 import { accessToken, apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** The routes that this test calls; own-data/document.test.ts and invitations.test.ts call the others. */
+/** The routes that own-data/document.test.ts and invitations.test.ts call. */
 const OTHER_ROUTES: readonly unknown[] = [...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
+/** The routes that this test calls: the operations of the specification. */
 const SPEC_ROUTES = HTTP_ROUTES.filter((route) => !OTHER_ROUTES.includes(route));
 
 /** An operation of the OpenAPI document, as far as this test reads it. */

@@ -1,6 +1,6 @@
 /**
  * An HTTP port with as many connections as it may have: which connections make room for new ones, and the places and
- * file descriptors reserved for probes (/healthz, /readyz) and operators (quality.md §2).
+ * file descriptors reserved for probes (/healthz, /readyz) and operators.
  */
 import type { Socket } from 'node:net';
 import t from 'tap';

@@ -1,5 +1,5 @@
 /**
- * One-time invitations (interfaces.md §2, Users of the dashboard): a link with a token, with which one person can
+ * One-time invitations (docs/http.md, "Accept an invitation"): a link with a token, with which one person can
  * become a user of a merchant's dashboard. All tokens that are not valid get the same answer, and guesses are limited.
  */
 import { readFileSync } from 'node:fs';

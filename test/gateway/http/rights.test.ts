@@ -24,8 +24,9 @@ import {
 } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** The operations of the specification; own-data/access.test.ts and invitations.test.ts test the others. */
+/** The routes that own-data/access.test.ts and invitations.test.ts test. */
 const OTHER_ROUTES = [...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
+/** The operations of the specification. */
 const SPEC_ROUTES = MERCHANT_ROUTES.filter((route) => !OTHER_ROUTES.includes(route));
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 /** Of the right form, but unknown. */
@@ -292,7 +293,7 @@ t.test('the int64 ids of users and pets are stored exactly, or refused', async (
     const update = () => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body });
     if (value === undefined || value < 1n) t.match(await update(), { status: 400 }, `a pet’s: ${typed}`);
     else {
-      // First the pet gets a neighbouring id, to which a gateway that rounds would answer; then the id itself.
+      // First the pet gets a neighbouring id, so that a gateway that rounds ids would find it; then the id itself.
       changePetId.run(value === 1n ? 2n : value - 1n);
       t.match(await update(), { status: 404 }, `a pet’s: ${typed}, which no pet has`);
       changePetId.run(value);

@@ -1,7 +1,7 @@
 /**
  * The commands `lockgate key` and `lockgate user`; and that a password, a key, a token or a session appears only in the
- * one answer that returns it, and in no log, file, metric or other answer (interfaces.md §2, quality.md §2: a canary in
- * every input).
+ * one answer that returns it, and in no log, file, metric or other answer (interfaces.md §2): a canary is sent in every
+ * input.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -41,7 +41,7 @@ const LOGIN = '/v2/user/login?username=ada&password=correct%20horse';
 const PROBLEM = { headers: { 'content-type': /^application\/problem\+json/ } };
 
 /** A statement of the specification, and its check. */
-type SpecificationLine = readonly [statement: string, check: (t: Test, setUp: SpecificationSetup) => Promise<void>];
+type SpecificationLine = readonly [statement: string, check: (t: Test, setup: SpecificationSetup) => Promise<void>];
 
 const ENDPOINTS: readonly SpecificationLine[] = [
   [
@@ -103,11 +103,11 @@ const ENDPOINTS: readonly SpecificationLine[] = [
   ],
   [
     '5 POST /v2/user/createWithList: an array of user objects; successful operation, no content',
-    async (t, setUp) => await assertCreatesUsers(t, setUp, '/v2/user/createWithList'),
+    async (t, setup) => await assertCreatesUsers(t, setup, '/v2/user/createWithList'),
   ],
   [
     '6 POST /v2/user/createWithArray: the same shape as 5',
-    async (t, setUp) => await assertCreatesUsers(t, setUp, '/v2/user/createWithArray'),
+    async (t, setup) => await assertCreatesUsers(t, setup, '/v2/user/createWithArray'),
   ],
   [
     '7 POST /test_webhook: access_token and mac_addr; status "success" on success',

@@ -1,6 +1,6 @@
 /**
  * Reads of merchants' data take turns on the event loop, so that several which arrive together delay a ping by one of
- * them, not by all (interfaces.md §2, Fairness).
+ * them, not by all (interfaces.md §2).
  */
 import t from 'tap';
 import { callMerchantApi } from '../../../helpers/http/merchant-call.js';

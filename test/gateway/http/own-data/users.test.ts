@@ -1,6 +1,6 @@
 /**
  * A merchant manages its users over the interface (/v1/users): pages, sessions that end, the last owner, and nothing
- * about other merchants (interfaces.md §2, Users of the dashboard). A page's cursor names the place of the next page.
+ * about other merchants (docs/http.md, "GET /v1/users"). A page's cursor names the place of the next page.
  */
 import t from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
