@@ -1,5 +1,5 @@
 /**
- * Limits how many calls run at a time, of each merchant and of all together (interfaces.md §2, Fairness). A call beyond
+ * Limits how many calls run at a time, of each merchant and of all together (docs/http.md, "How much"). A call beyond
  * the limit waits for a place. The reason: a call divides its work into short slices, but sixty running calls would
  * have sixty slices ready in one turn of the event loop, and a ping would wait for all of them.
  *

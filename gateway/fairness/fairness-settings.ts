@@ -1,6 +1,6 @@
 /**
  * The settings that limit what one merchant, or one unauthenticated address ("stranger"), may do and store
- * (interfaces.md §2, Fairness).
+ * (docs/http.md, "How much").
  */
 import type { Quota } from '../store/contract/merchants/quota.js';
 

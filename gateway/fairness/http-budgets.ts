@@ -1,5 +1,5 @@
 /**
- * The budgets of HTTP requests (interfaces.md §2, Fairness). Each merchant has its own budgets. A client without a
+ * The budgets of HTTP requests (docs/http.md, "How much"). Each merchant has its own budgets. A client without a
  * merchant's key or token is a "stranger": its requests count for its address. Refusals cost the gateway time too, so
  * after many of them each further refusal is delayed by a second.
  */

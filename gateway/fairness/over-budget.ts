@@ -1,6 +1,6 @@
 /**
- * The error for an exhausted budget or a full quota (interfaces.md §2, Fairness): over HTTP a 429 with `Retry-After`
- * and the budget's name.
+ * The error for an exhausted budget or a full quota (docs/http.md, "How much"): over HTTP a 429 with `Retry-After` and
+ * the budget's name.
  */
 import { Hours, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';

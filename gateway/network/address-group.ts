@@ -1,5 +1,5 @@
 /**
- * Defines what counts as one address in limits per address (interfaces.md §2, Fairness). A customer usually has a whole
+ * Defines what counts as one address in limits per address (docs/http.md, "How much"). A customer usually has a whole
  * IPv6 /64 and can use any of its 2^64 addresses, so a /64 counts as one address. An IPv4-mapped IPv6 address
  * (`::ffff:192.0.2.1`) counts as the IPv4 address. Pure.
  */

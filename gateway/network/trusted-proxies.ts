@@ -1,8 +1,8 @@
 /**
  * Finds the address of a client behind a proxy. A proxy writes the address into `X-Forwarded-For`, but any client can
  * write this header too. So the header counts only if the connection comes from a proxy that the operator trusts
- * (`--trusted-proxies`, interfaces.md §2 Fairness). The header is read from its end, where the nearest proxy wrote, up
- * to the first address that is not a trusted proxy's: the client may have invented everything before.
+ * (`--trusted-proxies`). The header is read from its end, where the nearest proxy wrote, up to the first address that
+ * is not a trusted proxy's: the client may have invented everything before.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';

@@ -2,7 +2,7 @@
  * Limits the share of HTTP requests in each turn of the event loop. In one turn the loop reads every socket that has
  * data: if a hundred connections send a request each, a lock's ping and its acknowledgement would wait for all hundred,
  * several times. Here requests are started for only a few milliseconds in each turn, in the order of their arrival, and
- * other work runs in between (interfaces.md §2, Fairness).
+ * other work runs in between (interfaces.md §2).
  */
 import { afterThisTurn, type Milliseconds, monotonicMs } from '../../../proto/clock.js';
 

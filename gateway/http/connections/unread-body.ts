@@ -2,7 +2,7 @@
  * Limits how much of a request's body is read after the request was answered. The gateway reads no body if the path is
  * unknown, the method is GET or the key is wrong. Node then reads and drops the body to its end, because the next
  * request follows it on the connection. Strangers could keep the event loop busy with long bodies, so beyond the limit
- * the connection is closed (interfaces.md §2, Fairness: small body limits before authentication).
+ * the connection is closed (docs/http.md, "How much").
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 

@@ -1,7 +1,7 @@
 /**
  * Makes large bodies wait, so that one is parsed in every other turn of the event loop. Parsing a mebibyte takes some
  * 20 ms, so several bodies that arrive together would otherwise block all other work for a multiple of that
- * (interfaces.md §2, Fairness).
+ * (interfaces.md §2).
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 

@@ -1,6 +1,6 @@
 /**
- * The routes that an invited person's browser calls: they show an invitation and accept it (interfaces.md §2, Users of
- * the dashboard). The invitation's token is the only credential. It is in the body, never in a path or a query, which
+ * The routes that an invited person's browser calls: they show an invitation and accept it (docs/http.md, "Accept an
+ * invitation"). The invitation's token is the only credential. It is in the body, never in a path or a query, which
  * others could log. own-data/people/invitation-routes.ts has the merchant's own routes.
  */
 import { type Static, Type } from 'typebox';

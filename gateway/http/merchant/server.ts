@@ -4,7 +4,7 @@
  * The server checks a request in this order: the route, the length of the body, the caller, the caller's budget, the
  * content type, the route's schemas. So no body is read before its sender is authenticated. Only a request's route,
  * status and id may be logged, since a login has a password in its URL. An authenticated request is charged to the
- * merchant's budgets, any other request to the budgets of its address (interfaces.md §2, Fairness).
+ * merchant's budgets, any other request to the budgets of its address (docs/http.md, "How much").
  */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -321,7 +321,7 @@ export class HttpServer {
 
   /**
    * Handles a call in its turn. Most calls read tables of the store for some milliseconds without a pause, so several
-   * that begin in one turn of the event loop would delay a ping by their sum (interfaces.md §2, Fairness).
+   * that begin in one turn of the event loop would delay a ping by their sum (interfaces.md §2).
    */
   async #handleInTurn(route: MerchantRoute, call: Call): Promise<Awaited<ReturnType<MerchantRoute['handle']>>> {
     if (route.method === 'GET' && call.key !== undefined) await call.parts.ownData.turns.next(call.signal);

@@ -15,7 +15,7 @@ import {
   WRONG_TYPE,
 } from './route.js';
 
-/** Ten times what a token and a MAC need (interfaces.md §2, Fairness). */
+/** Ten times what a token and a MAC need (docs/http.md, "How much"). */
 const MAX_BODY_BYTES = 1024;
 
 const TestRequest = Type.Object(

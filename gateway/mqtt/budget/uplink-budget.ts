@@ -1,6 +1,6 @@
 /**
- * Limits how many uplinks one lock may send (interfaces.md §2, "Fairness"): a rate with a burst, and a number per day.
- * An attacker with the lock's secret can store no more than that; a lock that behaves normally never comes near.
+ * Limits how many uplinks one lock may send (interfaces.md §2): a rate with a burst, and a number per day. An attacker
+ * with the lock's secret can store no more than that; a lock that behaves normally never comes near.
  *
  * Both limits are token buckets. The daily bucket contains a day's worth and refills within a day. A lock that has used
  * up its daily bucket is read as fast as the bucket refills, not cut off for hours: an alarm still gets through.

@@ -1,6 +1,6 @@
 /**
  * Defines the bodies of webhooks for events that are not pings: the end of a command, a lock late or back, its battery
- * low or charged (interfaces.md §3, "What a URL gets"). Readers must ignore unknown members, as in the bodies of
+ * low or charged (docs/webhooks.md, "What your URL gets"). Readers must ignore unknown members, as in the bodies of
  * pings.
  */
 import { type Static, Type } from 'typebox';

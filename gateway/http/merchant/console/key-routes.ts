@@ -1,5 +1,5 @@
 /**
- * The dashboard's own routes for API keys (interfaces.md §2, Users of the dashboard): list, create, rename, revoke.
+ * The dashboard's own routes for API keys (docs/console.md, "Keys and users"): list, create, rename, revoke.
  * Only owners may call them, with a session of the page.
  */
 import { type Static, Type } from 'typebox';

@@ -1,7 +1,7 @@
 /**
  * The dashboard's own routes: login and logout, sessions, the user's own password, and those of key-routes.ts
- * (interfaces.md §2, Users of the dashboard). Only our page calls them, so the OpenAPI document leaves them out.
- * Everything else the dashboard does with `/v1/…`.
+ * (docs/console.md). Only our page calls them, so the OpenAPI document leaves them out. Everything else the dashboard
+ * does with `/v1/…`.
  */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';

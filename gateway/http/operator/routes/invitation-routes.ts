@@ -1,4 +1,4 @@
-/** The operators' routes for invitations of merchants' users (interfaces.md §2, Users of the dashboard). */
+/** The operators' routes for invitations of merchants' users (docs/console.md, "Opening it"). */
 import { Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
