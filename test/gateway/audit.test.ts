@@ -269,11 +269,11 @@ t.test(
 
 t.test('work on a data folder without a gateway has an entry', async (t) => {
   const folder = tempFolder(t);
-  const dataPath = { data: folder, keyFile: null };
+  const locations = { data: folder, keyFile: null };
   await (await openGateway(t, folder)).close();
   const who = { actor: 'owner', address: null, agent: 'lockgate/0', osUser: 'ada', token: null } as const;
-  await rotateKey(dataPath, { who });
-  await t.rejects(forgetSecrets(dataPath, { who }), { code: 'key-fits' });
+  await rotateKey(locations, { who });
+  await t.rejects(forgetSecrets(locations, { who }), { code: 'key-fits' });
   const run = await runLockgate(['config', 'rotate-key', '--data', folder]);
   t.equal(run.exit?.code, 0);
   const gateway = await openGateway(t, folder);

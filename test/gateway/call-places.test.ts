@@ -1,5 +1,5 @@
 /**
- * A limited number of calls runs at a time, and merchants take turns (interfaces.md §2, Fairness). Each test reads the
+ * A limited number of calls runs at a time, and merchants take turns (docs/http.md, "How much"). Each test reads the
  * order in which calls started from a list that the calls write.
  */
 import t from 'tap';

@@ -149,7 +149,7 @@ t.test('a command from before the jump waits; a later one is sent and keeps its 
   await sent;
   const later = await requestUnlock(gateway);
   t.match(later, [{ record: { id: 3 } }]);
-  t.same([await stateOf(1), await stateOf(2)], ['queued', 'sent'], 'last week’s command is not sent');
+  t.same([await stateOf(1), await stateOf(2)], ['queued', 'sent'], 'the command from before the jump is not sent');
 
   machine.advance(Minutes(1));
   const expired = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'expired');

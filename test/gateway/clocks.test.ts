@@ -24,7 +24,7 @@ interface GuardSetup {
   readonly steps: number[];
 }
 
-/** A guard on a machine whose clock shows {@link START}. The run's clock goes at `speed` times the machine's. */
+/** A guard on a machine whose clock shows {@link START}. The run's clock is `speed` times as fast. */
 function setUpGuard(speed = 1): GuardSetup {
   const machine = new ManualMachine(START);
   const [stateChanges, steps]: [GuardSetup['stateChanges'], number[]] = [[], []];

@@ -1,6 +1,6 @@
 /**
- * The limits of one merchant or one unauthenticated address over HTTP (interfaces.md §2, Fairness): budgets that
- * refill, body limits that apply before authentication, and their documentation.
+ * The limits of one merchant or one unauthenticated address over HTTP (docs/http.md, "How much"): budgets that refill,
+ * body limits that apply before authentication, and their documentation.
  */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';

@@ -1,6 +1,6 @@
 /**
  * The gateway's health: who sees readiness and its reasons, what a failing store does, and how the gateway stops
- * (interfaces.md §2, quality.md §2). test/system/store-failure.test.ts tests failures of a real file system.
+ * (interfaces.md §2). test/system/store-failure.test.ts tests failures of a real file system.
  */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -77,7 +77,7 @@ t.test('merchants see whether the gateway is up and ready, without reasons', asy
   }
 });
 
-t.test('a too large request is answered with a problem document, and its connection is closed', async (t) => {
+t.test('a request that is too large or not HTTP gets a problem document, and its connection is closed', async (t) => {
   const gateway = await testGateway(t);
   const long = await exchangeBytes(
     gateway.httpPort,

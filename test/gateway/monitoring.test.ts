@@ -46,7 +46,7 @@ t.test('each figure that alerts and dashboard name exists, and the dashboard has
   t.equal(new Set(panels.map(({ id }: { id: number }) => id)).size, panels.length, 'ids are unique');
 });
 
-/** The upper bounds of a histogram, of which each scrape has another `slow` of a hundred above half a second. */
+/** A histogram that has 100 more acknowledgements at each scrape, of which `slow` took longer than half a second. */
 const slowAcks = (slow: number): Series => ({
   'lockgate_ack_seconds_bucket{le="0.5"}': `0+${100 - slow}x100`,
   'lockgate_ack_seconds_bucket{le="1"}': '0+100x100',

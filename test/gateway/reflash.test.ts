@@ -1,6 +1,8 @@
-// A lock whose flash was wiped counts its boots from 1 again (protocol.md §1): the gateway reports boot-back with the
-// remedy, and has the lock's current state again once it is marked as reflashed, in whatever order uplinks arrived. The
-// gateway's findings are its objections to a lock, its belief what it concludes about the lock's state.
+/**
+ * A lock whose flash was wiped counts its boots from 1 again (protocol.md §1): the gateway reports boot-back with the
+ * remedy, and has the lock's current state again once it is marked as reflashed, in whatever order uplinks arrived. The
+ * gateway's findings are its objections to a lock, its belief what it concludes about the lock's state.
+ */
 import path from 'node:path';
 import t from 'tap';
 import { Prng } from '../../firmware-sim/prng.js';

@@ -1,6 +1,6 @@
 /**
- * Faults that could leak resources of a gateway or keep it from stopping (quality.md §2), one test each: listeners,
- * timers, a second close, a failing store, an interrupted delivery, a partly written file.
+ * Faults that could leak resources of a gateway or keep it from stopping, one test each: listeners, timers, a second
+ * close, a failing store, an interrupted delivery, a partly written file.
  */
 import { getEventListeners } from 'node:events';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';

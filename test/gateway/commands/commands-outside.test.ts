@@ -287,7 +287,7 @@ t.test('a wrong command line is refused with the reason', async (t) => {
 
 t.test('a simulated lock executes commands over MQTT, and the judge finds no violation', async (t) => {
   t.setTimeout(120_000);
-  // Locks, judge and deadlines live 20 times as fast as the clock on the wall, so that the test is short.
+  // The clock of locks, judge and deadlines runs 20 times as fast as the wall clock, so that the test is short.
   const gateway = await testGateway(t, { speed: 20 });
   const { secret, device } = await gateway.accounts.addDevice({ mac: MAC, simulated: true });
   const initialState = {

@@ -1,8 +1,7 @@
 /**
- * The checks of the data folder at a start (quality.md §2): a store that is missing, emptied, damaged or another
- * program's is refused with a sentence and a remedy, and other users can't read the folder's files. Beside the store
- * (FILE) there may be its checksums (FILE.sums) and SQLite's write-ahead log (FILE-wal), which has the latest commits
- * while the gateway runs.
+ * The checks of the data folder at a start: a store that is missing, emptied, damaged or another program's is refused
+ * with a sentence and a remedy, and other users can't read the folder's files. Beside the store (FILE) there may be its
+ * checksums (FILE.sums) and SQLite's write-ahead log (FILE-wal), which has the latest commits while the gateway runs.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -383,7 +382,7 @@ async function canOtherUsersRun(folder: string): Promise<boolean> {
 t.test('a data folder that is another user’s or read-only is refused in one sentence', async (t) => {
   const { folder, file } = await closedFolder(t);
   chmodSync(folder, 0o755);
-  if (!(await canOtherUsersRun(folder))) return t.comment('skipped: the program can not be run as another user here');
+  if (!(await canOtherUsersRun(folder))) return t.comment('skipped: the program cannot be run as another user here');
   for (const command of ['serve', 'demo']) {
     const { code, stderr } = await runAsOtherUser(folder, command, '--data', folder, ...PORTS);
     t.equal(code, 3, stderr);

@@ -1,7 +1,7 @@
 /**
  * The key with which the gateway encrypts ("seals") secrets: its file, what it encrypts, changing it, and replacing a
- * lost key (quality.md §2). An exception between two steps of a change simulates a kill there, since each step is on
- * the disk when it ends.
+ * lost key. An exception between two steps of a change simulates a kill there, since each step is on the disk when it
+ * ends.
  */
 import {
   cpSync,

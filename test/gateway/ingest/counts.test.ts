@@ -1,5 +1,7 @@
-// The cost of ingesting a ping, in counts that are equal on every machine: states of locks written, events created,
-// hashes computed (quality.md §1).
+/**
+ * The cost of ingesting a ping, in counts that are equal on every machine: states of locks written, events created,
+ * hashes computed.
+ */
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';

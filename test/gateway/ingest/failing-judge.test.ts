@@ -1,7 +1,7 @@
 /**
- * An ingest whose judge, the code that checks a lock’s events against the power model, throws at one lock (quality.md
- * §2): only that lock is not judged, commands are still answered, and the gateway can start. After a failed commit,
- * only the states of its locks are read again. unjudged.test.ts tests the same in a complete gateway.
+ * An ingest whose judge, the code that checks a lock’s events against the power model, throws at one lock: only that
+ * lock is not judged, commands are still answered, and the gateway can start. After a failed commit, only the states of
+ * its locks are read again. unjudged.test.ts tests the same in a complete gateway.
  */
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';

@@ -1,7 +1,7 @@
 /**
- * The cost of an uplink in the store, in counts that are the same on every machine: SQL statements, bytes and commits
- * (quality.md §1). This detects a change that makes each uplink more expensive, such as a commit for every uplink. The
- * store holds the newest uplinks in memory (memtable) and sorts them into its index tables in groups, called runs.
+ * The cost of an uplink in the store, in counts that are the same on every machine: SQL statements, bytes and commits.
+ * This detects a change that makes each uplink more expensive, such as a commit for every uplink. The store holds the
+ * newest uplinks in memory (memtable) and sorts them into its index tables in groups, called runs.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -92,8 +92,8 @@ t.test('an uplink costs one statement, and three more when its run is flushed to
   append();
   t.equal(writer.memtable.flushing?.count, 2000, 'a run starts to be flushed to the indexes');
   const third = append();
-  // The run is flushed somewhat faster than the next one grows. Each uplink of it: its key, its row, which the hint in
-  // the index by lock is made of, and its entry there.
+  // The run is flushed somewhat faster than the next one grows. The three statements for each of its uplinks write its
+  // key, read its row to make the hint for the index by lock, and write its entry there.
   t.ok(
     third > UPLINKS_PER_COMMIT * 4 && third <= UPLINKS_PER_COMMIT * 4.75 + LOCKS + 3,
     `${third} statements while a run is flushed`,

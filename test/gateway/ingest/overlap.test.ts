@@ -1,7 +1,9 @@
-// While the store writes one commit, ingest already checks arriving uplinks against the power model ("judges" them) for
-// the next commit (what the store writes in one transaction). Nothing is visible too early: no commit is sent before
-// the previous one is stored, nothing is reported or acknowledged before it is stored, and after a failed commit,
-// everything judged after it is discarded.
+/**
+ * While the store writes one commit, ingest already checks arriving uplinks against the power model ("judges" them) for
+ * the next commit (what the store writes in one transaction). Nothing is visible too early: no commit is sent before
+ * the previous one is stored, nothing is reported or acknowledged before it is stored, and after a failed commit,
+ * everything judged after it is discarded.
+ */
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';

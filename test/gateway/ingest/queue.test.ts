@@ -1,7 +1,8 @@
-// The queue of uplinks before they are stored (architecture.md: a lock's pings keep their order): the number of a
-// lock's uplinks in it is limited, overload refuses the newest and drops no acknowledged uplink, and acknowledgements
-// come in the order of the packets.
-
+/**
+ * The queue of uplinks before they are stored, in which a lock's pings keep their order: the number of a lock's uplinks
+ * in it is limited, overload refuses the newest and drops no acknowledged uplink, and acknowledgements come in the
+ * order of the packets.
+ */
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';

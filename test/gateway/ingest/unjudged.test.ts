@@ -1,7 +1,7 @@
 /**
- * An exception in the judge, the code that checks a lock’s events against the power model (quality.md §2): from then on
- * the lock is "unjudged". Its pings are stored, acknowledged and delivered without the check, its state stays
- * unchanged, and there is a notice; other locks are not affected. failing-judge.test.ts tests ingest without a gateway.
+ * An exception in the judge, the code that checks a lock’s events against the power model: from then on the lock is
+ * "unjudged". Its pings are stored, acknowledged and delivered without the check, its state stays unchanged, and there
+ * is a notice; other locks are not affected. failing-judge.test.ts tests ingest without a gateway.
  */
 import got from 'got';
 import t, { type Test } from 'tap';

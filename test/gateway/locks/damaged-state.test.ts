@@ -1,6 +1,7 @@
-// A gateway starts despite a damaged row of a lock's state (quality.md §2): the state is rebuilt from the lock's stored
-// uplinks and events (its log), and this is reported. A gateway does not start if the file with the store's key is
-// missing.
+/**
+ * A gateway starts despite a damaged row of a lock's state: the state is rebuilt from the lock's stored uplinks and
+ * events (its log), and this is reported. A gateway does not start if the file with the store's key is missing.
+ */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';

@@ -1,6 +1,8 @@
-// A lock's state (the gateway's belief: what it knows of the lock) is written only occasionally, since it can be
-// rebuilt from the stored uplinks. A state that is not written yet is dirty. Whenever the gateway is killed, the next
-// one has the same belief about every lock.
+/**
+ * A lock's state (the gateway's belief: what it knows of the lock) is written only occasionally, since it can be
+ * rebuilt from the stored uplinks. A state that is not written yet is dirty. Whenever the gateway is killed, the next
+ * one has the same belief about every lock.
+ */
 import t from 'tap';
 import { DirtyStates, MAX_DIRTY_UPLINKS } from '../../../gateway/locks/dirty-states.js';
 import { RandomHistory } from '../../helpers/pair/random-history.js';

@@ -1,7 +1,9 @@
-// The presence that the gateway reports (online, asleep, late …) is true for ten simulated days of locks in mixed
-// modes, with outages, restarts of the gateway, lost acknowledgements and connections whose close is noticed late. The
-// true presence comes from helpers/presence/truth.ts, which follows protocol.md §3 and shares no code with the gateway.
-// Long version, for a month: test/long/sizes/presence-month.test.ts.
+/**
+ * The presence that the gateway reports (online, asleep, late …) is true for ten simulated days of locks in mixed
+ * modes, with outages, restarts of the gateway, lost acknowledgements and connections whose close is noticed late. The
+ * true presence comes from helpers/presence/truth.ts, which follows protocol.md §3 and shares no code with the gateway.
+ * Long version, for a month: test/long/sizes/presence-month.test.ts.
+ */
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { DeviceState } from '../../../gateway/locks/device-state.js';
@@ -22,7 +24,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 24;
 const SPAN = byLength(Days(10), Days(30));
-/** How much later than it begins the gateway may report that a lock is late. */
+/** The longest time between the moment when a lock becomes late and the gateway's report of it. */
 const MAX_REPORT_DELAY = Minutes(1);
 const MAX_FINDINGS = 1_000_000;
 

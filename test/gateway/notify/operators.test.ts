@@ -85,7 +85,7 @@ t.test('a notice is sent once when it opens and once when it ends, signed, as th
   t.equal(
     readFileSync(path.join(root, 'docs/notification.schema.json'), 'utf8'),
     notificationSchemaText(),
-    'the page has the present schema: “npm run gen” writes it',
+    'the committed file has the present schema: “npm run gen” writes it',
   );
   t.match((await callOperator(gateway, 'GET', '/notices')).body, {
     sending: { origin: new URL(receiver.url).origin, state: 'working', pending: 0, dead: 0, last_error: null },

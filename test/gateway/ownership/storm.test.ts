@@ -1,7 +1,7 @@
 /**
  * Many locks change their gateway at once, when one is killed or a balancer moves connections. Each read of a claimed
- * lock's state and each release waits for a turn between two commits, so these turns are shared: with one for each
- * lock, so many locks are behind one another that all of them give up and try elsewhere before they are served.
+ * lock's state and each release waits for a turn between two commits, and locks share these turns. If each lock had its
+ * own turn, they would wait for one another so long that all of them give up and try elsewhere before they are served.
  */
 import t from 'tap';
 import type { LockPart } from '../../../gateway/store/contract/slots/ownership.js';

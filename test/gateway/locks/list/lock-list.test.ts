@@ -161,7 +161,7 @@ t.test('each order sorts by its value, with locks without a value last', async (
   t.equal((await sortedBy('name'))[0]?.device.name, 'Lock 0');
 });
 
-t.test('filters and the search text', async (t) => {
+t.test('a list has the locks that its filters and its search text select', async (t) => {
   const { makeList } = await setUpList(t);
   const count = async (filter: LockListQuery['filter']) =>
     (await readAll(makeList(), queryOf('mac', filter), 300)).length;
