@@ -39,7 +39,7 @@ t.test(
     others.claims.set('1/lock', { isGranted: false });
     const refused = waitForEvents(gateway, 'refused', 1);
     await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, secret), /unavailable/i);
-    t.match(await refused, [{ why: /another gateway serves it/ }]);
+    t.match(await refused, [{ why: /another gateway serves the lock/ }]);
     others.claims.delete('1/lock');
     const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
     await lock.send(testBytes(1));
