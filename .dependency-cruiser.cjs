@@ -179,7 +179,7 @@ const rooms = {
       'trace',
       'world',
     ),
-    ...gateway('audit', 'console', 'data-folder', 'http', 'log', 'network', 'store', 'usage', 'webhooks'),
+    ...gateway('audit', 'console', 'data-folder', 'http', 'log', 'map', 'network', 'store', 'usage', 'webhooks'),
     'gateway/gateway.ts',
     ...proto,
     'proto/trace',

@@ -9,6 +9,7 @@ import { LockgateError } from '../proto/errors.js';
 import { type Config, LOG_FORMATS, LOG_LEVELS } from './config.js';
 import { readFairness } from './fairness/fairness-settings.js';
 import { readMapTiles, type TileServerAddress } from './map/map-tiles.js';
+import { readStreetFile, type StreetLines } from './map/street-lines.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import type { ResolvedSetting } from './resolved-settings.js';
 import type { SettingKey } from './settings.js';
@@ -41,6 +42,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     httpCorsOrigin: readOrigins(settingOf('httpCorsOrigin')),
     consoleHosts: readHosts(settingOf('consoleHosts')),
     mapTiles: readTiles(settingOf('mapTiles'), settingOf('mapAttribution')),
+    mapStreets: readStreets(settingOf('mapStreets')),
     httpPerAddress: readCount(settingOf('httpPerAddress')),
     trustedProxies: readProxies(settingOf('trustedProxies')),
     fairness: readFairness((key) => readLimit(settingOf(key))),
@@ -139,6 +141,17 @@ function readTiles({ text, place }: ResolvedSetting, { text: attribution }: Reso
   if (tiles !== undefined) return tiles;
   const expected = 'the http or https URL of tiles, such as https://tiles.example.com/{z}/{x}/{y}.png';
   throw new LockgateError('input-setting', `${place} is not ${expected}`);
+}
+
+function readStreets({ text, place }: ResolvedSetting): StreetLines | null {
+  if (text === '') return null;
+  try {
+    return readStreetFile(text);
+  } catch (error) {
+    if (!(error instanceof LockgateError)) throw error;
+    const expected = 'a GeoJSON file with the lines of streets';
+    throw new LockgateError(error.code, `${place} is ${JSON.stringify(text)}: expected ${expected}; ${error.message}`);
+  }
 }
 
 function readProxies(resolved: ResolvedSetting): AddressRange[] {

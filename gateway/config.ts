@@ -4,6 +4,7 @@
  */
 import type { Fairness } from './fairness/fairness-settings.js';
 import type { TileServerAddress } from './map/map-tiles.js';
+import type { StreetLines } from './map/street-lines.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import type { AddressRange } from './webhooks/sending/address-rule.js';
 
@@ -41,6 +42,8 @@ export interface Config {
   readonly consoleHosts: readonly string[];
   /** Where the street tiles of the console's maps come from; null for none. */
   readonly mapTiles: TileServerAddress | null;
+  /** The lines of streets that the console's maps draw; null for none. */
+  readonly mapStreets: StreetLines | null;
   /** Origins whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
   /** What one merchant, or one unauthenticated address, may do and store; the defaults if absent. */

@@ -187,6 +187,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     meaning: 'Whose map the tiles are, such as © OpenStreetMap contributors, shown on the map; empty: their host.',
   },
   {
+    key: 'mapStreets',
+    flag: '--map-streets',
+    environment: 'LOCKGATE_MAP_STREETS',
+    default: '',
+    unit: 'GeoJSON file',
+    meaning: 'Lines of streets that the console’s map draws, read at the start; empty: it draws none.',
+  },
+  {
     key: 'httpPerAddress',
     flag: '--http-per-address',
     environment: 'LOCKGATE_HTTP_PER_ADDRESS',

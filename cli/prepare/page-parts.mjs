@@ -22,6 +22,7 @@ const leafletParts = `
   control.scale = scale;
   export { control };
   export { toLatLngBounds as latLngBounds } from 'leaflet/src/geo/LatLngBounds.js';
+  export { canvas } from 'leaflet/src/layer/vector/Canvas.js';
   export { circle } from 'leaflet/src/layer/vector/Circle.js';
   export { circleMarker } from 'leaflet/src/layer/vector/CircleMarker.js';
   export { polygon } from 'leaflet/src/layer/vector/Polygon.js';

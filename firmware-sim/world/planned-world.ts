@@ -16,6 +16,7 @@ import { exactFix, GpsReceiver } from './gps-receiver.js';
 import type { Pace } from './pace.js';
 import { type City, type Place, placeAlong } from './routes/city.js';
 import type { Motion, Route } from './routes/route.js';
+import { onStreet } from './routes/street-grid.js';
 import { StreetRoute } from './routes/street-route.js';
 import type { WaypointPath } from './routes/waypoint-route.js';
 import {
@@ -171,7 +172,7 @@ export class PlannedWorld implements World {
     this.#planCharging(fromMs, departMs);
     if (prng.chance(theftProbability)) {
       // The theft comes after all other events of the parking period. The owner finds the bicycle some time later.
-      const to = placeAlong(this.#place(), prng.between(0, 360), prng.between(300, 3000));
+      const to = onStreet(this.#city, placeAlong(this.#place(), prng.between(0, 360), prng.between(300, 3000)));
       const episode = theft(prng, { city: this.#city, from: this.#place(), to, startMs: departMs });
       this.#addEpisode(episode);
       departMs = Math.round(episode.endMs + prng.between(Minutes(20), Hours(3)));
@@ -197,7 +198,8 @@ export class PlannedWorld implements World {
       const atMs = startMs + scriptedEvent.afterMs;
       if (scriptedEvent.type === 'ride') this.#ride(atMs, 'any');
       else if (scriptedEvent.type === 'theft') {
-        const to = placeAlong(this.#place(), this.#prng.between(0, 360), SCRIPTED_THEFT_METERS);
+        const away = placeAlong(this.#place(), this.#prng.between(0, 360), SCRIPTED_THEFT_METERS);
+        const to = onStreet(this.#city, away);
         this.#addEpisode(theft(this.#prng, { city: this.#city, from: this.#place(), to, startMs: atMs }));
       } else this.#addEvent(atMs, scriptedEvent.change);
     }
@@ -288,10 +290,10 @@ function metersBetween(a: Place, b: Place): number {
   return Math.sqrt(east * east + north * north);
 }
 
-/** A random place. The square root makes places equally dense near the middle and at the outskirts. */
+/** A random place, on a street if the city has them. The square root makes places equally dense near the middle and at the outskirts. */
 function randomPlace(prng: Prng, city: City): Place {
   const middle: Place = { eastMeters: 0, northMeters: 0 };
-  return placeAlong(middle, prng.between(0, 360), city.radiusMeters * Math.sqrt(prng.fraction()));
+  return onStreet(city, placeAlong(middle, prng.between(0, 360), city.radiusMeters * Math.sqrt(prng.fraction())));
 }
 
 /** Random settings: most locks are in MID, some in HIGH, and a few in recovery. */

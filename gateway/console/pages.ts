@@ -151,9 +151,10 @@ function pageHtml({ entries }: Manifest, page: PageName, note: MapNote): string 
 }
 
 /** The attributes that say what streets the map has. */
-function mapText({ tiles, attribution }: MapNote): string {
-  if (tiles === '') return '';
-  return ` data-map-tiles="${escaped(tiles)}" data-map-attribution="${escaped(attribution)}"`;
+function mapText({ tiles, attribution, streets }: MapNote): string {
+  const attributes = { 'data-map-tiles': tiles, 'data-map-attribution': attribution, 'data-map-streets': streets };
+  const given = Object.entries(attributes).filter(([, value]) => value !== '');
+  return given.map(([name, value]) => ` ${name}="${escaped(value)}"`).join('');
 }
 
 function escaped(text: string): string {

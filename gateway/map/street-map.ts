@@ -1,8 +1,9 @@
 /** The streets of the pages' maps: what the gateway serves for them, and what the pages must know of it. */
 import type { Clock } from '../../proto/clock.js';
 import { CachedTiles } from './cached-tiles.js';
-import { type MapNote, NO_STREETS, TILES_PATH } from './map-note.js';
+import { type MapNote, NO_STREETS, STREETS_PATH, TILES_PATH } from './map-note.js';
 import type { TileServerAddress } from './map-tiles.js';
+import type { StreetLines } from './street-lines.js';
 import { TileCache } from './tile-cache.js';
 import { TileServer } from './tile-server.js';
 
@@ -10,6 +11,8 @@ export interface StreetMap {
   readonly note: MapNote;
   /** Null if no tiles are set. */
   readonly tiles: CachedTiles | null;
+  /** Null if no lines of streets are set. */
+  readonly streets: StreetLines | null;
   readonly close: () => Promise<void>;
 }
 
@@ -21,17 +24,30 @@ export interface StreetMapOptions {
   readonly onFailure: (why: string) => void;
 }
 
-/** A map without streets. */
-export const NO_STREET_MAP: StreetMap = { note: NO_STREETS, tiles: null, close: async () => undefined };
+/** What the settings name; null for none. */
+export interface StreetSettings {
+  readonly mapTiles: TileServerAddress | null;
+  readonly mapStreets: StreetLines | null;
+}
 
-/** Opens what the settings name. @param tiles null for none */
-export function openStreetMap(tiles: TileServerAddress | null, options: StreetMapOptions): StreetMap {
-  if (tiles === null) return NO_STREET_MAP;
-  const { url, attribution } = tiles;
+/** A map without streets. */
+export const NO_STREET_MAP: StreetMap = {
+  note: NO_STREETS,
+  tiles: null,
+  streets: null,
+  close: async () => undefined,
+};
+
+/** Opens what the settings name. */
+export function openStreetMap({ mapTiles, mapStreets }: StreetSettings, options: StreetMapOptions): StreetMap {
+  const streets = mapStreets === null ? '' : `${STREETS_PATH}?v=${mapStreets.version}`;
+  const map = { ...NO_STREET_MAP, note: { ...NO_STREETS, streets }, streets: mapStreets };
+  if (mapTiles === null) return map;
+  const { url, attribution } = mapTiles;
   const { clock, userAgent, onFailure } = options;
   const server = new TileServer({ url, userAgent, clock });
-  const cached = new CachedTiles(server, new TileCache(clock), onFailure);
+  const tiles = new CachedTiles(server, new TileCache(clock), onFailure);
   const fine = url.includes('{r}') ? '{r}' : '';
-  const note = { tiles: `${TILES_PATH}/{z}/{x}/{y}${fine}`, attribution };
-  return { note, tiles: cached, close: () => cached.close() };
+  const note = { tiles: `${TILES_PATH}/{z}/{x}/{y}${fine}`, attribution, streets };
+  return { ...map, note, tiles, close: () => tiles.close() };
 }

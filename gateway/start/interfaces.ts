@@ -67,7 +67,7 @@ export async function startInterfaces(
   // At the gateway's stop the steps of `started` run in reverse order.
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
-  const map = openStreetMap(config.mapTiles, {
+  const map = openStreetMap(config, {
     clock: systemClock,
     userAgent: `lockgate/${VERSION}`,
     onFailure: (why) => events.emit('tile-failed', { atMs: now(), why }),

@@ -10,12 +10,15 @@ import path from 'node:path';
 import { Fleet } from '../../../firmware-sim/fleet/fleet.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
 import { DirectoryFlash } from '../../../firmware-sim/lock/flash.js';
+import { AMSTERDAM } from '../../../firmware-sim/world/routes/city.js';
+import { cityWithStreets, streetsGeoJson } from '../../../firmware-sim/world/routes/street-grid.js';
 import type { Config } from '../../../gateway/config.js';
 import { readConfig } from '../../../gateway/config-reader.js';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { type Gateway, startGateway } from '../../../gateway/gateway.js';
 import { listenToAll } from '../../../gateway/http/operator/json/event.js';
 import { logEvents } from '../../../gateway/log/log.js';
+import { streetLines } from '../../../gateway/map/street-lines.js';
 import { type ResolvedSetting, resolveSettings } from '../../../gateway/resolved-settings.js';
 import type { SettingKey } from '../../../gateway/settings.js';
 import { systemClock } from '../../../proto/clock.js';
@@ -32,6 +35,8 @@ import type { DemoFlags } from './flags.js';
 
 const HOST = '127.0.0.1';
 const DEFAULT_WEBHOOK_PORT = 9000;
+/** The city of the locks. Its streets do not depend on the fleet's seed: a city stays when its bicycles change. */
+const CITY = cityWithStreets(AMSTERDAM, 'demo');
 
 /** Runs the demo until Ctrl-C. @throws LockgateError for a wrong setting, data folder or port */
 export async function runDemo(flags: DemoFlags): Promise<void> {
@@ -101,6 +106,9 @@ export async function demoConfig(flags: DemoFlags): Promise<{ config: Config; se
   };
   const demoSettings = {
     ...config,
+    // The map shows the streets that the simulated locks ride through, unless the user sets others.
+    mapStreets:
+      config.mapStreets ?? (config.mapTiles === null ? streetLines(JSON.stringify(streetsGeoJson(CITY))) : null),
     mqttPort: await freePort('mqttPort', config.mqttHost),
     httpPort: await freePort('httpPort', config.httpHost),
     operatorPort: await freePort('operatorPort', config.operatorHost),
@@ -148,6 +156,7 @@ function startFleet(gateway: Gateway, config: Config, accounts: DemoAccounts): F
     clock: gateway.clock,
     macs: accounts.locks.map(({ mac }) => mac),
     pace: 'lively',
+    city: CITY,
     flash: new DirectoryFlash(path.join(config.data, 'demo', 'flash')),
     openLink: mqttLinks({ host: HOST, port: gateway.mqttPort }, (mac) => secrets.get(mac) ?? ''),
   });

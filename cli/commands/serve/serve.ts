@@ -58,6 +58,7 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--console-hosts <names>', 'Names under which browsers reach the console through a proxy.'],
   ['--map-tiles <url>', 'Street tiles for the console’s map, as https://tiles.example.com/{z}/{x}/{y}.png.'],
   ['--map-attribution <text>', 'Whose map the tiles are, shown on the map (default: their host).'],
+  ['--map-streets <file>', 'A GeoJSON file with lines of streets that the console’s map draws.'],
   ['--http-per-address <count>', 'Maximum HTTP connections from one address; 0 for no limit (default: 1000).'],
   ['--trusted-proxies <ranges>', 'Proxies whose X-Forwarded-For header is trusted, such as 10.0.0.0/8.'],
   ['--merchant-requests <rate>', 'Maximum HTTP requests per second of a merchant; 0 for no limit (default: 50).'],

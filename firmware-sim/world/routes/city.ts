@@ -2,6 +2,14 @@
 import type { Position } from '../../../proto/wire/ping.js';
 import { cosineOf, degreesEast, sineOf } from './angle.js';
 
+/** The streets of a city. The numbers ascend, in metres from the middle. */
+export interface StreetGrid {
+  /** Where the streets that run across cut the axis along. */
+  readonly along: readonly number[];
+  /** Where the streets that run along cut the axis across. */
+  readonly across: readonly number[];
+}
+
 /** The middle of a city, and how its streets are oriented. */
 export interface City {
   readonly latitudeDegrees: number;
@@ -15,6 +23,8 @@ export interface City {
    * country has changed its rules.
    */
   readonly utcOffsetMinutes: number;
+  /** The streets to which rides keep. Without them each ride has blocks of its own. */
+  readonly streets?: StreetGrid;
 }
 
 /** The centre of Amsterdam, approximately. */

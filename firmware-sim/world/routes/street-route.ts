@@ -1,54 +1,29 @@
 /**
  * A random route through the streets of a city: blocks and corners, with occasional stops. It is generated once, in the
- * constructor; later calls draw no random numbers.
+ * constructor; later calls draw no random numbers. In a city with a grid of streets the route keeps to them
+ * (grid-legs.ts); otherwise each route has blocks of its own, along the directions of the city's streets.
  */
 import { Seconds } from '../../../proto/clock.js';
 import type { Prng } from '../../prng.js';
-import { cosineOf, sineOf } from './angle.js';
-import type { City, Place } from './city.js';
+import { legsOnGrid } from './grid-legs.js';
 import type { Motion, Route, Stop } from './route.js';
+import {
+  addLeg,
+  DETOUR_PROBABILITY,
+  type DrawnLegs,
+  type Heading,
+  headingsOf,
+  LEG_OFFSET,
+  MAX_CORNERS,
+  NUMBERS_PER_LEG,
+  newLegs,
+  STOP_PROBABILITY,
+  type StreetRouteOptions,
+} from './street-legs.js';
 
-/** From where to where a route leads, when it starts, and how fast the rider is on average. */
-export interface StreetRouteOptions {
-  readonly city: City;
-  readonly from: Place;
-  readonly to: Place;
-  readonly startMs: number;
-  readonly speedMetersPerSecond: number;
-  /** Whether the rider stops at lights now and then. True by default. */
-  readonly hasStops?: boolean;
-}
-
-/** Maximum number of corners. A longer route jumps from the last corner to the destination. */
-const MAX_CORNERS = 120;
 /** The shortest and the longest block. */
 const MIN_BLOCK_METERS = 60;
 const MAX_BLOCK_METERS = 220;
-/** How often a rider makes a detour, and how often a rider stops at a corner. */
-const DETOUR_PROBABILITY = 0.08;
-const STOP_PROBABILITY = 0.12;
-
-/** The direction of a street. Its sine (east) and cosine (north) are stored, to compute them only once. */
-interface Heading {
-  /** Clockwise from north, [0, 360). */
-  readonly directionDegrees: number;
-  readonly east: number;
-  readonly north: number;
-}
-
-/**
- * A leg is a straight segment or a stop. All legs of a route are in one list of numbers, {@link NUMBERS_PER_LEG} for
- * each leg: when and where it starts, its speed, and the index of its heading (for a stop, that of the previous leg).
- * This object has the offset of each number. A route is in memory as long as its bicycle is parked at the end. With an
- * object per leg, garbage collection would dominate a large fleet.
- */
-const LEG_OFFSET = { startMs: 0, east: 1, north: 2, speed: 3, heading: 4 } as const;
-const NUMBERS_PER_LEG = 5;
-/**
- * The legs of the route that is being generated; each corner adds a leg and at most one stop. One list serves all
- * routes: a list that grows is copied several times.
- */
-const newLegs = new Array<number>(2 * MAX_CORNERS * NUMBERS_PER_LEG).fill(0);
 
 /** A route from one place to another along the city's streets. */
 export class StreetRoute implements Route {
@@ -61,7 +36,8 @@ export class StreetRoute implements Route {
 
   constructor(prng: Prng, options: StreetRouteOptions) {
     const headings = headingsOf(options.city);
-    const { legs, endMs, meters } = legsOf(prng, options, headings);
+    const onGrid = legsOnGrid(prng, options, headings);
+    const { legs, endMs, meters } = onGrid ?? legsOf(prng, options, headings);
     this.#legs = legs;
     this.#headings = headings;
     this.startMs = options.startMs;
@@ -70,7 +46,7 @@ export class StreetRoute implements Route {
     // A negative index: the heading of the last leg.
     const directionDegrees = headings[legs.at(LEG_OFFSET.heading - NUMBERS_PER_LEG) ?? 0]?.directionDegrees ?? 0;
     this.end = {
-      place: options.to,
+      place: onGrid?.to ?? options.to,
       speedMetersPerSecond: 0,
       directionDegrees: legs.length === 0 ? 0 : directionDegrees,
     };
@@ -122,26 +98,8 @@ export class StreetRoute implements Route {
   }
 }
 
-/** The headings of the grid whose rotation was asked for last. A fleet has one city. */
-let lastHeadings: { readonly rotationDegrees: number; readonly headings: readonly Heading[] } | undefined;
-
-/** The four headings of the grid: along the streets (0), across (1), back along (2), back across (3). */
-function headingsOf({ gridRotationDegrees }: City): readonly Heading[] {
-  if (lastHeadings?.rotationDegrees === gridRotationDegrees) return lastHeadings.headings;
-  const headings = [0, 90, 180, 270].map((quarterDegrees) => {
-    const directionDegrees = (gridRotationDegrees + quarterDegrees + 360) % 360;
-    return { directionDegrees, east: sineOf(directionDegrees), north: cosineOf(directionDegrees) };
-  });
-  lastHeadings = { rotationDegrees: gridRotationDegrees, headings };
-  return headings;
-}
-
 /** Draws the legs of a route, corner by corner. */
-function legsOf(
-  prng: Prng,
-  options: StreetRouteOptions,
-  headings: readonly Heading[],
-): { readonly legs: readonly number[]; readonly endMs: number; readonly meters: number } {
+function legsOf(prng: Prng, options: StreetRouteOptions, headings: readonly Heading[]): DrawnLegs {
   const { to, hasStops = true } = options;
   const alongStreets = headings[0] as Heading;
   const acrossStreets = headings[1] as Heading;
@@ -179,14 +137,4 @@ function legsOf(
     }
   }
   return { legs: newLegs.slice(0, length), endMs: atMs, meters: riddenMeters };
-}
-
-/** Writes a leg at this place of {@link newLegs}. Returns the place after it. */
-function addLeg(place: number, startMs: number, east: number, north: number, speed: number, heading: number): number {
-  newLegs[place + LEG_OFFSET.startMs] = startMs;
-  newLegs[place + LEG_OFFSET.east] = east;
-  newLegs[place + LEG_OFFSET.north] = north;
-  newLegs[place + LEG_OFFSET.speed] = speed;
-  newLegs[place + LEG_OFFSET.heading] = heading;
-  return place + NUMBERS_PER_LEG;
 }

@@ -107,6 +107,7 @@ async function main(): Promise<void> {
       httpCorsOrigin: [],
       consoleHosts: [],
       mapTiles: null,
+      mapStreets: null,
       operatorHost: '127.0.0.1',
       logFormat: 'json',
       logLevel: 'info',

@@ -39,6 +39,7 @@ export function testConfig(data: string): Config {
     httpCorsOrigin: [],
     consoleHosts: [],
     mapTiles: null,
+    mapStreets: null,
     operatorHost: '127.0.0.1',
     operatorPort: 0,
     logFormat: 'json',

@@ -5,7 +5,8 @@
 import * as L from 'leaflet';
 import { type Milliseconds, systemClock } from '../../../../proto/clock.js';
 import { coastFor } from './coast.js';
-import { COAST_PANE, type StreetTiles, streetTiles } from './tile-settings.js';
+import type { DrawnStreets } from './street-lines.js';
+import { COAST_PANE, type StreetTiles, streetsAddress, streetTiles } from './street-settings.js';
 import { showTownNames } from './town-names.js';
 
 const MAX_ZOOM = 19;
@@ -27,6 +28,7 @@ export type ColourName =
   | '--accent'
   | '--land'
   | '--line'
+  | '--street'
   | '--surface';
 
 /** The colours that were read from the style sheet, which takes long: a map asks for two colours for each lock. */
@@ -51,6 +53,10 @@ export class BaseMap {
   /** The zoom for which the coasts were loaded; -1 before. */
   #coastZoom = -1;
   readonly #tiles = streetTiles();
+  readonly #lines = streetsAddress();
+  /** Streets lie above the coasts, which otherwise share a canvas with the locks. */
+  readonly #hasStreets = this.#tiles !== null || this.#lines !== '';
+  #streets: DrawnStreets | null = null;
   #isRemoved = false;
 
   /** @param restyle draws what is on the map in the present colours; called when they have changed */
@@ -60,16 +66,16 @@ export class BaseMap {
     this.leaflet = L.map(element, { preferCanvas: true, maxZoom: MAX_ZOOM, attributionControl: false });
     this.leaflet.fitBounds(WORLD);
     L.control.scale({ imperial: false }).addTo(this.leaflet);
+    if (this.#hasStreets) this.leaflet.createPane(COAST_PANE);
     if (this.#tiles === null) showTownNames(this.leaflet);
-    else {
-      this.leaflet.createPane(COAST_PANE);
-      void this.#addTiles(this.#tiles);
-    }
+    else void this.#addTiles(this.#tiles);
+    if (this.#lines !== '') void this.#drawStreets(this.#lines);
     this.leaflet.on('zoomend', () => void this.#drawCoast());
     void this.#drawCoast();
     this.#restyle = () => {
       readColours.clear();
       for (const country of this.#coast) country.setStyle(coastStyle());
+      this.#streets?.restyle(colour('--street'));
       restyle();
     };
     this.#sizes = new ResizeObserver(() => this.leaflet.invalidateSize());
@@ -93,6 +99,11 @@ export class BaseMap {
     if (!this.#isRemoved) addStreetTiles(this.leaflet, tiles, MAX_ZOOM);
   }
 
+  async #drawStreets(address: string): Promise<void> {
+    const { drawStreets } = await import('./street-lines.js');
+    if (!this.#isRemoved) this.#streets = drawStreets(this.leaflet, address, colour('--street'));
+  }
+
   async #drawCoast(): Promise<void> {
     const zoom = this.leaflet.getZoom();
     // Without coasts the map still shows the locks; the next zoom tries again.
@@ -100,8 +111,7 @@ export class BaseMap {
     // Coasts that were loaded for a closer look are fine enough for this zoom too.
     if (countries === null || this.#isRemoved || this.#coastZoom >= zoom) return;
     for (const country of this.#coast) country.remove();
-    // Where there are street tiles, the coasts lie below them.
-    const below = this.#tiles === null ? {} : { pane: COAST_PANE };
+    const below = this.#hasStreets ? { pane: COAST_PANE } : {};
     const style = { ...coastStyle(), ...below, interactive: false };
     // Leaflet changes no points, but its types don't say so.
     this.#coast = countries.map((country) => L.polygon(country as L.LatLngTuple[][][], style).addTo(this.leaflet));

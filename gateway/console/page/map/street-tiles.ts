@@ -4,7 +4,7 @@
  * are set.
  */
 import * as L from 'leaflet';
-import type { StreetTiles } from './tile-settings.js';
+import type { StreetTiles } from './street-settings.js';
 
 /** A browser opens six connections to an origin. The page's own calls need some while a tile server is slow. */
 const MAX_LOADING_TILES = 3;

@@ -1,8 +1,10 @@
 /** The routes of what the dashboard's maps show. Only our page calls them, so the OpenAPI document leaves them out. */
 import { Type } from 'typebox';
-import { TILES_PATH } from '../../../map/map-note.js';
+import type { CachedTiles } from '../../../map/cached-tiles.js';
+import { STREETS_PATH, TILES_PATH } from '../../../map/map-note.js';
+import type { StreetLines } from '../../../map/street-lines.js';
 import type { StreetMap } from '../../../map/street-map.js';
-import { tileAnswer } from '../../shared/tile-answer.js';
+import { streetsAnswer, tileAnswer } from '../../shared/map-answer.js';
 import type { MerchantRoute } from '../route.js';
 import { consoleRoute } from './console-route.js';
 
@@ -10,20 +12,30 @@ import { consoleRoute } from './console-route.js';
 const REQUESTS_PER_TILE = 1 / 8;
 
 /** The routes of a map; none without streets. */
-export function mapRoutes({ tiles }: StreetMap): readonly MerchantRoute[] {
-  if (tiles === null) return [];
-  return [
-    consoleRoute({
-      method: 'GET',
-      path: `${TILES_PATH}/{z}/{x}/{y}`,
-      operationId: 'mapTile',
-      summary: 'A tile of the map of streets.',
-      params: Type.Object({ z: Type.String(), x: Type.String(), y: Type.String() }),
-      cost: REQUESTS_PER_TILE,
-      handle: async ({ params, signal, waitOutside }) => {
-        const { headers, bytes } = await waitOutside(() => tileAnswer(tiles, params, signal));
-        return { status: 200, headers, bytes };
-      },
-    }),
-  ];
+export function mapRoutes({ tiles, streets }: StreetMap): readonly MerchantRoute[] {
+  return [...(tiles === null ? [] : [tileRoute(tiles)]), ...(streets === null ? [] : [streetsRoute(streets)])];
+}
+
+function tileRoute(tiles: CachedTiles): MerchantRoute {
+  return consoleRoute({
+    method: 'GET',
+    path: `${TILES_PATH}/{z}/{x}/{y}`,
+    operationId: 'mapTile',
+    summary: 'A tile of the map of streets.',
+    params: Type.Object({ z: Type.String(), x: Type.String(), y: Type.String() }),
+    cost: REQUESTS_PER_TILE,
+    handle: async ({ params, signal, waitOutside }) => {
+      return { status: 200, ...(await waitOutside(() => tileAnswer(tiles, params, signal))) };
+    },
+  });
+}
+
+function streetsRoute(streets: StreetLines): MerchantRoute {
+  return consoleRoute({
+    method: 'GET',
+    path: STREETS_PATH,
+    operationId: 'mapStreets',
+    summary: 'The lines of streets on the map.',
+    handle: async () => ({ status: 200, ...streetsAnswer(streets) }),
+  });
 }

@@ -1,4 +1,4 @@
-/** The street tiles of the page’s maps, which the page’s HTML names if the operator has set them (`--map-tiles`). */
+/** The streets of the page’s maps, which the page’s HTML names if the operator has set them. */
 
 /** Street tiles, as the page's HTML names them. */
 export interface StreetTiles {
@@ -14,4 +14,12 @@ export const COAST_PANE = 'coast';
 export function streetTiles(): StreetTiles | null {
   const { mapTiles = '', mapAttribution = '' } = document.getElementById('app')?.dataset ?? {};
   return mapTiles === '' ? null : { url: mapTiles, attribution: mapAttribution };
+}
+
+/** The name of Leaflet's pane for lines of streets; the style sheet places it below the locks. */
+export const STREETS_PANE = 'streets';
+
+/** The address of the lines of streets of this page (`--map-streets`); empty if there are none. */
+export function streetsAddress(): string {
+  return document.getElementById('app')?.dataset.mapStreets ?? '';
 }

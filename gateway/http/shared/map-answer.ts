@@ -1,11 +1,12 @@
-/** What both ports answer to a page that asks for a tile of its map. */
-import { Seconds } from '../../../proto/clock.js';
+/** What both ports answer to a page that asks for the streets of its map. */
+import { Days, Seconds } from '../../../proto/clock.js';
 import type { CachedTiles } from '../../map/cached-tiles.js';
+import type { StreetLines } from '../../map/street-lines.js';
 import { readTilePlace } from '../../map/tile-place.js';
 import { Refusal } from '../merchant/refusal.js';
 
-/** The headers and the bytes of a tile. */
-export interface TileAnswer {
+/** The headers and the bytes of an answer. */
+export interface MapAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Buffer;
 }
@@ -22,7 +23,7 @@ export async function tileAnswer(
   tiles: CachedTiles,
   params: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal,
-): Promise<TileAnswer> {
+): Promise<MapAnswer> {
   const place = readTilePlace(params);
   if (place === undefined) throw noSuchTile();
   const { tile, maxAge } = await tiles.get(place, signal);
@@ -33,6 +34,16 @@ export async function tileAnswer(
   // An image that is opened by itself must not do more than be shown.
   const safe = { 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' };
   return { headers: { ...headers, ...encoded, ...safe, 'content-type': type }, bytes };
+}
+
+/**
+ * The answer to a page that asks for the lines of streets. The address changes with their content, so browsers keep them.
+ * Every browser takes gzip.
+ */
+export function streetsAnswer({ gzip }: StreetLines): MapAnswer {
+  const cacheControl = `private, max-age=${Days(1) / Seconds(1)}`;
+  const type = { 'content-type': 'application/geo+json', 'content-encoding': 'gzip' };
+  return { headers: { ...type, 'cache-control': cacheControl, 'x-content-type-options': 'nosniff' }, bytes: gzip };
 }
 
 function noSuchTile(headers: Readonly<Record<string, string>> = {}): Refusal {
