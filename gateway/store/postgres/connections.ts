@@ -86,7 +86,7 @@ export class WatchedClient {
     this.client = client;
     this.sql = new QueryableSql(client);
     client.on('notice', (notice) => this.#notices.push(notice.message ?? 'a warning'));
-    // The query that runs, or the next one, rejects.
+    // Nothing to do here: the query that runs, or the next one, rejects.
     client.on('error', () => undefined);
   }
 
@@ -126,7 +126,7 @@ export class Connections {
     this.read = new QueryableSql(this.reads);
   }
 
-  /** Opens a connection of its own. */
+  /** Opens a connection that belongs to no pool; the caller closes it. */
   async open(): Promise<WatchedClient> {
     const client = new pg.Client(clientOptions(this.#url));
     const watched = new WatchedClient(client);

@@ -31,7 +31,7 @@ export interface EpochToEnd {
  * be claimed. The lock of the row waits for all its writes (fence.ts). A connection that holds the row for longer than
  * a second is ended: its process may be gone without a sign to the database, which would notice only after two hours.
  *
- * @param holder waits, so it can do nothing else meanwhile
+ * @param holder the connection that waits for the row, so that it can do nothing else meanwhile
  */
 export async function endEpoch(
   { read }: Pick<Connections, 'read'>,
@@ -45,7 +45,7 @@ export async function endEpoch(
     const end = 'SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids(@pid)) AS pid';
     void read
       .all(end, { pid })
-      // It may not be allowed; then the wait ends with an error, and is tried again.
+      // Ending it may not be allowed; then the wait ends with an error, and the caller tries again.
       .catch(() => undefined)
       .then(() => systemClock.after(PATIENCE, endBlockers));
   };

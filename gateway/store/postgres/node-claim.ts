@@ -85,7 +85,8 @@ const READ_NODES = `SELECT n.slot, n.epoch, b.at::text AS at FROM node n LEFT JO
   WHERE NOT n.released`;
 
 /**
- * Takes the lock that each gateway holds while it uses the database: one that shares it, or one alone.
+ * Takes the lock that a gateway holds while it uses the database: a shared one if other gateways may use it too, else
+ * an exclusive one.
  *
  * @throws LockgateError `data-in-use` if another holds a lock that excludes this one
  */

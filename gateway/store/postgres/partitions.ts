@@ -7,7 +7,7 @@ import { CLOCK_ID_EPOCH_MS, lowestIdAt } from '../contract/slots/clock-id.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 import type { Sql } from './sql.js';
 
-/** How many days there are partitions for, with the present one. */
+/** For how many days there are partitions, counting the present one. */
 const DAYS_AHEAD = 3;
 const KEEP_INTERVAL = Hours(1);
 /** The advisory lock under which partitions are made, so that two gateways don't both make one. */
@@ -74,7 +74,10 @@ export class PartitionKeeper {
     this.#parts = parts;
   }
 
-  /** Makes them now, and then each hour. @throws what the first time throws, unless reads of the log held it up */
+  /**
+   * Makes missing partitions now, and then each hour.
+   * @throws what the first time throws, unless reads of the log held it up
+   */
   async start(): Promise<void> {
     await this.#parts.run(ensurePartitions).catch((error: unknown) => {
       if (!isLockTimeout(error)) throw error;

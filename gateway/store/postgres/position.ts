@@ -1,4 +1,4 @@
-/** Positions in the log as JSON of a statement, `{"slot": id}`, and conditions on them in SQL. */
+/** Positions in the log as JSON in statements, `{"slot": id}`, and conditions on them in SQL. */
 import { DENSE_SLOT, type LogPosition, MAX_DENSE_ID, SLOT_COUNT } from '../contract/log/log-position.js';
 import type { Sql } from './sql.js';
 

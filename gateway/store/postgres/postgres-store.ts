@@ -255,7 +255,7 @@ export class PostgresStore extends PostgresReads implements Store {
   async close(): Promise<void> {
     const { commits, writes, claim, connections, shared, partitions } = this.#parts;
     await partitions.stop();
-    // Once more; if the database is away, it may stay in doubt.
+    // Counts of usage whose addition is in doubt are added once more; if the database is away, they may be lost.
     await this.#adds.settle().catch(() => undefined);
     // The slot is released last of all writes: from then on another gateway may take it.
     await shared?.stop();

@@ -11,7 +11,7 @@ export interface ServerFacts {
   readonly connected: number | null;
 }
 
-/** Returns a sentence for each. */
+/** Returns a sentence for each of them that needs a warning. */
 export function serverWarnings({ standbys, checksums, answering, connected }: ServerFacts): string[] {
   const warnings: string[] = [];
   if (standbys.trim() === '')
@@ -28,7 +28,7 @@ export function serverWarnings({ standbys, checksums, answering, connected }: Se
   return warnings;
 }
 
-/** Reads them from the server of a connection. */
+/** Reads the facts from the server of a connection. */
 export async function readServerFacts({ client, sql }: WatchedClient): Promise<ServerFacts> {
   const row = await sql.get<{ standbys: string; checksums: string; answering: number }>(
     `SELECT current_setting('synchronous_standby_names') AS standbys, current_setting('data_checksums') AS checksums,

@@ -1,7 +1,7 @@
 /**
- * Transactions other than commits of uplinks, each behind the fence (fence.ts): it fails once another process has taken
- * over this one's slot. Exclusive ones run one at a time over all gateways, by a lock of the database, so that a limit
- * can be counted and then written.
+ * Transactions other than commits of uplinks, each behind the fence (fence.ts): a transaction fails once another
+ * process has taken over this one's slot. Exclusive ones run one at a time over all gateways, by a lock of the
+ * database, so that a limit can be counted and then written.
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -38,7 +38,7 @@ export class Writes implements ExclusiveWrites {
   readonly #claim: Claim;
   /** The last exclusive write of this process that goes through Kysely. */
   #last: Promise<unknown> = Promise.resolve();
-  /** How many other transactions run. */
+  /** How many transactions of {@link run} are running. */
   #running = 0;
   /** Kysely for `runExclusive`. */
   readonly tables: Kysely<Tables>;

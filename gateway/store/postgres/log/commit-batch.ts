@@ -76,14 +76,14 @@ export class CommitBatch {
     this.uplinks.push({ ...key, receivedAtMs, kind, buffered, digest, bytes, sum, stagedId });
   }
 
-  /** Its key is the credential 0, which no lock has, the boot 0 and its own id. */
+  /** Adds an event. Its key is the credential 0, which no lock has, the boot 0 and its own id. */
   addEvent(id: number, { deviceId, merchantId, kind, atMs, content, stagedId }: MerchantEventRow): void {
     const key = { credentialId: 0, boot: 0, sequence: id };
     const bytes = Buffer.from(content);
     this.addUplink(id, { deviceId, merchantId, ...key, kind, bytes, receivedAtMs: atMs, buffered: false }, stagedId);
   }
 
-  /** Withdrawals of findings of the same batch take these out; others delete stored ones. */
+  /** Adds the results of judging. A withdrawal removes the finding from this batch, or from the stored ones. */
   addJudged({ judged }: Commit): void {
     for (const { deviceId, withdrawn, findings } of judged) {
       for (const withdrawal of withdrawn) {

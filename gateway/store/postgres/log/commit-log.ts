@@ -5,8 +5,9 @@
  * session (a random number of the connection).
  *
  * If a statement's answer is lost, nobody knows whether it was stored, or still may be: it may arrive late. So a new
- * session number is written first, on a new connection; under it the lost statement can't store anything any more, and
- * only then the commit's mark, a row with its number that it stores too, shows whether it did (`#resolveDoubt`).
+ * session number is written first, on a new connection; under it the lost statement can't store anything any more. Only
+ * then the commit's mark, a row with the commit's number that the statement stores too, shows whether the commit is
+ * stored (`#resolveDoubt`).
  */
 import { monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
 import { failureKind, StoreFailure } from '../../contract/errors.js';
@@ -116,7 +117,7 @@ export class CommitLog {
     while (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /** A commit in doubt is given up. */
+  /** Closes the log. A commit in doubt is given up. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.idle();
@@ -180,7 +181,7 @@ export class CommitLog {
     const staged = await readStaged(sql);
     const wanted = await Promise.all(
       commits.map(async ({ merchantEvents = [] }) => ({
-        // A lock is back before it sends; other events follow from what it sent.
+        // That a late lock is back comes before what it sent; other events follow from what it sent.
         before: await selectWanted(
           sql,
           merchantEvents.filter(({ type }) => type === 'presence'),

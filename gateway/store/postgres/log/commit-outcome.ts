@@ -1,4 +1,4 @@
-/** What became of a commit: what the database's answer says, or its silence. Pure, but for the timer. */
+/** What became of a commit: what the database's answer says, or its silence. Pure, except for the timer. */
 import { Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { CommandChange } from '../../contract/command-record.js';
 import type { Commit, IncomingUplink } from '../../contract/log/commit.js';

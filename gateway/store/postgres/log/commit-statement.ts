@@ -1,8 +1,8 @@
 /**
  * The one statement that stores a batch of commits. Its first part, `f`, is the fence (../fence.ts): a row if this
  * process, in its session, still has its *slot* (the number of a gateway, which is part of its uplinks' ids) under its
- * *epoch* (which counts the slot's owners). Every other part joins it, so none writes once the epoch has ended. The
- * statement returns whether the fence held, and what each part did.
+ * *epoch* (a random number of the process that claimed the slot). Every other part joins it, so none writes once the
+ * epoch has ended. The statement returns whether the fence held, and what each part did.
  *
  * Parts that a batch has nothing for are left out, so that a batch of pings alone is a short statement.
  */
@@ -224,8 +224,8 @@ function findingPart({ findings }: CommitBatch): Part {
 /**
  * A command is sent while it is queued or sent; a lock can answer only a command that was sent to it, and only once.
  * The conditions compare the command's own row with constants, so they hold for the row that is changed in the end.
- * RETURNING sees that row as it is afterwards, where they can't be asked again: there the new values tell what was
- * done.
+ * RETURNING sees that row as it is afterwards, where the conditions can't be tested again: there the new values show
+ * what was done.
  */
 function commandPart({ commands }: CommitBatch): Part {
   const rows = [...commands.values()].sort((one, other) => one.id - other.id);

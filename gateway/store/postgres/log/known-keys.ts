@@ -20,6 +20,7 @@ function isHigher(one: Key, other: Key): boolean {
   return one.boot > other.boot || (one.boot === other.boot && one.sequence > other.sequence);
 }
 
+/** An uplink's key as text. */
 function nameOf({ credentialId, boot, sequence }: IncomingUplink): string {
   return `${credentialId} ${boot} ${sequence}`;
 }
@@ -143,7 +144,7 @@ function digestOf({ bytes }: IncomingUplink): string {
   return uplinkDigest(bytes).toString('hex');
 }
 
-/** Adds a digest to those of a name. Returns whether it is new. */
+/** Adds a digest to those of a key as text. Returns whether it is new. */
 function add(digests: Map<string, Set<string>>, name: string, digest: string): boolean {
   const known = digests.get(name) ?? new Set();
   if (known.has(digest)) return false;

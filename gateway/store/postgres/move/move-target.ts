@@ -84,8 +84,8 @@ export class MoveTarget {
   }
 
   /**
-   * Runs `work` in a transaction, in which the tables are empty at the start, whatever an unfinished move left, and
-   * which commits the mark of this unfinished move too.
+   * Runs `work` in a transaction that first empties the tables of what an unfinished move left, and that also commits
+   * the mark of this unfinished move.
    *
    * @param move the id of the move
    */

@@ -46,7 +46,7 @@ export interface LockClaimsParts {
   readonly sql: Sql;
   readonly writes: Pick<Writes, 'run'>;
   readonly claim: Pick<SlotClaim, 'slot' | 'epoch'>;
-  /** Called before a part is this gateway's: what is remembered of its log is from before. */
+  /** Called before parts become this gateway's: what is remembered of their locks' logs is out of date. */
   readonly onClaim: (deviceIds: readonly number[]) => void;
 }
 
@@ -58,7 +58,7 @@ export class LockClaims implements LockOwnership {
   readonly #taking = new Set<string>();
   /** Parts whose releases are being written: were one claimed now, the release could follow the claim. */
   readonly #releasing = new Set<string>();
-  /** Parts whose release may be stored or not: nobody owns them until it is written again. */
+  /** Parts whose release may or may not be stored: nobody owns them until it is written again. */
   readonly #doubtful = new Set<string>();
   readonly #waiting: WaitingClaim[] = [];
   #isRunning = false;
@@ -125,7 +125,7 @@ export class LockClaims implements LockOwnership {
   }
 
   /**
-   * Looks for wishes of other gateways, and passes them on. A part that its row says is this gateway's, although this
+   * Looks for wishes of other gateways, and passes them on. A part whose row names this gateway, although this
    * gateway does not own it, is released at once: the answer to its claim or to its release was lost.
    */
   async lookForWishes(): Promise<void> {
@@ -187,7 +187,7 @@ export class LockClaims implements LockOwnership {
     return seen.slot === null || seen.released === true || !seen.live || this.#isMine(seen);
   }
 
-  /** The row says so; its claim's answer may have been lost. */
+  /** Whether the row names this gateway, which may not know that: the answer to its claim may have been lost. */
   #isMine({ slot, epoch }: SeenOwner): boolean {
     return slot === this.#parts.claim.slot && epoch === this.#parts.claim.epoch;
   }

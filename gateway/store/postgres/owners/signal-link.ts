@@ -89,7 +89,7 @@ export class SignalLink implements Signals {
     const ids = this.#merchantIds;
     this.#waiting = [];
     this.#merchantIds = new Set();
-    // So many are woken faster all together.
+    // Waking all merchants is faster than naming so many.
     if (ids === null || ids.size > MAX_LIST_LENGTH) signals.push({ type: 'events', merchantIds: null });
     else if (ids.size > 0) signals.push({ type: 'events', merchantIds: [...ids] });
     const client = this.#client;
@@ -140,7 +140,7 @@ export class SignalLink implements Signals {
     if (this.#client === client) this.#checkLater();
   }
 
-  /** The connection is given up, and opened again after a while. */
+  /** Gives the connection up, and has another one opened after a while. */
   #broken(client: WatchedClient): void {
     if (this.#client !== client) return;
     this.#client = undefined;

@@ -1,4 +1,4 @@
-/** Counts for the bill, SIMs, metadata and refusals of locks: each kind by one statement, in its own transaction. */
+/** Writes SIMs, refusals of locks, counts for the bill and metadata, each in the caller's transaction. */
 import { MAX_REFUSALS, MAX_REFUSALS_PER_LOCK, REFUSALS_RETAINED_FOR } from '../../contract/devices/refusal-store.js';
 import type { UsageDelta } from '../../contract/usage-store.js';
 import type { RefusalsWrite, SimsWrite, UsageWrite } from '../../tables/table-parts.js';
@@ -10,7 +10,7 @@ const WRITES_PER_COUNT = 50;
 export class BatchedWrites {
   #refusalWrites = 0;
 
-  /** Makes a write in a transaction. */
+  /** Makes a write in the caller's transaction. */
   async write(sql: Sql, write: SimsWrite | RefusalsWrite): Promise<void> {
     if (write.type === 'sims') await activate(sql, write);
     else await this.#storeRefusals(sql, write);

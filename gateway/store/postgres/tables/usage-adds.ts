@@ -31,7 +31,7 @@ export class UsageAdds {
   }
 
   /**
-   * Adds counts. Resolves when they are stored, or when they are in doubt, after which they are this object's to add.
+   * Adds counts. Resolves when they are stored, or in doubt: then this object adds them again, not the caller.
    *
    * @throws StoreFailure if they are certainly not stored: the caller may add them again
    */

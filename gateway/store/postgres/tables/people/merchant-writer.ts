@@ -49,7 +49,7 @@ export async function writeForMerchant(
   const merchantId = merchantOf(operation);
   try {
     const excludes = merchantId === undefined ? ('exclusive' as const) : { merchantId };
-    // These two, which name no merchant either, count nothing before they write.
+    // `record-key-use` and `add-token`, which name no merchant either, count nothing before they write.
     const isAlone = operation.op !== 'record-key-use' && operation.op !== 'add-token';
     return await writes.run(action, (sql) => execute(sql, operation), isAlone ? excludes : undefined);
   } catch (error) {

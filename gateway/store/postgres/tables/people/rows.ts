@@ -193,8 +193,8 @@ export async function isLastOwner(sql: Sql, merchantId: number, id: bigint): Pro
 }
 
 /**
- * Changes a user. A new password ends its sessions, but for the one that is to be kept. Without a role its sessions of
- * the dashboard end; they do not come back with the role.
+ * Changes a user. A new password ends the user's sessions, except for the one to be kept. Without a role the user's
+ * sessions of the dashboard end; they do not come back with the role.
  */
 export async function changeUser(sql: Sql, merchantId: number, id: bigint, change: UserChange): Promise<void> {
   const { email, passwordHash, dashboardRole, keptSessionId } = change;

@@ -40,7 +40,7 @@ const IS_AFTER_CURSOR = `u.id > ${idIn('@cursor::jsonb', 'u.slot')}`;
 const IS_AFTER_START = `u.id > ${idIn('@started::jsonb', 'u.slot')}`;
 const IS_IN_GAP = `EXISTS (SELECT 1 FROM webhook_gap g WHERE g.url_id = @urlId AND g.slot = u.slot
   AND u.id > g.after_id AND u.id <= g.until_id)`;
-/** Without a filter, only pings are for the URL; but a filter before may have had other events sent. */
+/** Without a filter, only pings are for the URL; but an earlier filter may have let other events be sent. */
 const IS_FOR_URL = `(@isFiltered OR ${IS_PING})`;
 
 /** What the cursor passed was sent, unless a filter left it out. */

@@ -27,7 +27,7 @@ export async function listUrls(sql: Sql): Promise<WebhookUrl[]> {
   return (await sql.all<UrlRow>(`${URLS} ORDER BY w.id`)).map(toWebhookUrl);
 }
 
-/** Told the version of a URL's row that was read, which grows when an operator changes the URL. */
+/** Is told the version of a URL's row that was read, which grows when an operator changes the URL. */
 export type OnVersion = (urlId: number, version: number) => void;
 
 export async function findUrl(sql: Sql, urlId: number, onVersion?: OnVersion): Promise<WebhookUrl | null> {
