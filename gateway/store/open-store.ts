@@ -1,4 +1,4 @@
-/** Opens a store by its URL. Only this file and store-at-rest.ts may import a storage engine. */
+/** Opens a store by its URL. Only this file, store-at-rest.ts and store-move.ts may import a storage engine. */
 import { LockgateError } from '../../proto/errors.js';
 import { openFailure } from './contract/errors.js';
 import type { Store } from './contract/store.js';
@@ -20,7 +20,7 @@ const ENGINES: ReadonlyMap<string, Engine> = new Map([
   ['postgres', { urlForm: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE', open: openPostgres }],
 ]);
 
-/** The driver is loaded only when it is asked for, so that a start on SQLite costs no more. */
+/** The engine with its driver is loaded only for a URL of its scheme, so that a start on SQLite does not pay for it. */
 async function openPostgres(location: string, options: StoreOptions): Promise<Store> {
   const { openPostgresStore } = await import('./postgres/open-postgres-store.js');
   return await openPostgresStore(`postgres:${location}`, options);

@@ -3,7 +3,7 @@
  *
  * The move may be interrupted after any step, and the same call again completes it: one transaction fills the database,
  * marked as unfinished; then the store in the folder is marked as moved; then the database's mark is taken away. Before
- * the second step a gateway starts on the folder only, after it on none, after the third on the database only. An
+ * the second step a gateway starts on the folder only, after it on neither, after the third on the database only. An
  * unfinished database is emptied and filled again, unless the folder's store is marked already.
  */
 import { randomBytes } from 'node:crypto';
@@ -36,13 +36,15 @@ export interface MoveOptions {
 export interface Moved {
   /** The database, without user and password. */
   readonly to: string;
-  /** Each table's rows; empty if an earlier move had copied them and only its end was missing. */
+  /** The number of rows of each table; empty if an earlier move had copied them and only its end was missing. */
   readonly tables: readonly { readonly name: string; readonly rows: number }[];
   /** How many rows had a text with the character U+0000, which became U+FFFD. */
   readonly replacedRows: number;
 }
 
 /**
+ * Moves a store, or completes a move that was interrupted.
+ *
  * @param folder the data folder
  * @param url the database, as `readStoreUrl` returns it
  * @throws LockgateError `store-moved`, `store-damaged`, `store-not-empty`, `move-differs`; what opening either store

@@ -5,7 +5,7 @@ const SCHEMES: readonly string[] = ['postgres:', 'postgresql:'];
 /** The form of such a URL, for error messages. */
 export const STORE_URL_FORM = 'postgres://USER:PASSWORD@HOST:PORT/DATABASE';
 
-/** Returns the URL in the form that `openStore` takes; undefined if the text is none, or names no database. */
+/** Returns the URL in the form that `openStore` takes; undefined if the text is no such URL, or names no database. */
 export function readStoreUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, pathname } = new URL(text);

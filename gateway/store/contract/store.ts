@@ -143,13 +143,13 @@ export interface Store {
   ): Promise<StoredUplink[]>;
   /**
    * Returns the uplink ids after a position that already have an outcome at this URL: a failed event has a row in the
-   * table of deliveries, a delivered event a stored attempt. The cursor may be before them if an older event has no
-   * outcome.
+   * table of deliveries, a delivered event a stored attempt. The URL's cursor, before which every event has an outcome,
+   * may be before them.
    */
   readOutcomesAfter(urlId: number, after: LogPosition): Promise<number[]>;
   /**
-   * Returns the URL's retries due by `nowMs`, longest due first; at an ordered URL, only each lock's oldest pending
-   * event.
+   * Returns the URL's retries due by `nowMs`, longest due first; at an ordered URL (`WebhookUrl.ordered`), only each
+   * lock's oldest pending event.
    */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
   /**

@@ -68,7 +68,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /**
  * Selects deliveries; `fromId` and `toId` are uplink ids, both included. Ids of different slots (log/log-position.ts)
- * are compared too: they grow with the time of receipt, but for differences between the clocks of gateways.
+ * are compared too: they grow with the time of receipt, except for differences between the clocks of gateways.
  */
 export interface DeliveryFilter {
   readonly urlIds: readonly number[];

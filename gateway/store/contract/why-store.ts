@@ -71,8 +71,8 @@ export interface WhyStore {
   /**
    * Reads the lock's log as Store.readLog does, from `start` on.
    *
-   * @param limit the maximum number of entries in each part
-   * @param throughUplinkId the last uplink that the caller needs: what comes after it may be left out, which spares
+   * @param limit the maximum number of entries in each chunk
+   * @param throughUplinkId the last uplink that the caller needs: what comes after it may be left out, which saves
    *   reads of the disk. By default everything is needed.
    */
   readLogFrom(deviceId: number, start: LogStart, limit: number, throughUplinkId?: number): AsyncIterable<LogEntry[]>;

@@ -1,7 +1,7 @@
 /**
  * What the index of the log by lock says of each uplink: a number (the hint) from which follows that a scan does not
  * want the uplink, so that its row need not be read. The rows of a lock are scattered over the log, each on a page of
- * its own, but its hints are together on a few pages. A hint only spares reads: whatever a scan returns is decided by
+ * its own, but its hints are together on a few pages. A hint only saves reads: whatever a scan returns is decided by
  * the row, and an uplink without a hint is read. Pure.
  */
 import { decodeUplink } from '../../../proto/wire/codec.js';
@@ -16,8 +16,8 @@ const [REASON_SHIFT, POWER_SHIFT, BATTERY_SHIFT, CHECK_SHIFT] = [4, 8, 12, 19];
 const [REASON_MASK, POWER_MASK, BATTERY_MASK, CHECK_MASK] = [0xf, 0xf, 0x7f, 0xff];
 const CONTENT_MASK = (1 << CHECK_SHIFT) - 1;
 /**
- * The reason of a ping with a reason above the last that the first version of hints knew: hints that are stored stay
- * right when the table of reasons gets longer.
+ * The number in a hint for every reason above the last one that existed when hints were introduced, so that stored
+ * hints stay right when the table of reasons gets longer.
  */
 const OTHER_REASON = 15;
 const LAST_HINTED_REASON = 11;
@@ -38,7 +38,7 @@ export interface HintedRow {
   readonly buffered: number;
 }
 
-/** The hint of a stored uplink; null if it is erased, no uplink, or says what a hint has no bits for. */
+/** The hint of a row of the log; null if it is no uplink, is erased, or has a content that the bits can’t express. */
 export function uplinkHint({ id, device_id, kind, bytes, received_at_ms, buffered }: HintedRow): number | null {
   if (kind < 0 || kind > 3) return null;
   const decoded = decodeUplink(bytes);

@@ -67,8 +67,8 @@ export function matchesChecksum(row: SummedRow & { readonly sum: number | null }
 }
 
 /**
- * Whether the columns have values of the types that are written. The checksum alone can't tell: a bit that makes an
- * empty blob of the number 0 leaves it unchanged, since both are packed as 0.
+ * Whether the columns have values of the types that are written. The checksum alone can't tell: a flipped bit that
+ * turns the number 0 into an empty blob leaves it unchanged, since both are packed as 0.
  */
 export function hasValidTypes(row: SummedRow): boolean {
   return (

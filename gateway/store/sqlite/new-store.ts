@@ -14,7 +14,7 @@ export function isEmptyFile(db: Database): boolean {
 }
 
 /**
- * Makes the tables in an empty file, and records the steps that made them otherwise, in one transaction. The
+ * Makes the tables in an empty file, and records the steps that the script replaces, in one transaction. The
  * connection must have the functions that triggers call.
  *
  * @throws SQLite's error; the file is then unchanged

@@ -82,7 +82,7 @@ export class SqliteStore extends StoreReads implements Store {
   readonly #credentials: CredentialTables;
   readonly #writeForMerchant: WriteForMerchant;
   readonly #copies: LiveCopies;
-  readonly #hasStagedEvents: Statement;
+  readonly #findStagedEvent: Statement;
 
   constructor(parts: StoreParts) {
     super(parts);
@@ -92,7 +92,7 @@ export class SqliteStore extends StoreReads implements Store {
     this.#urls = new UrlRows(parts.tables);
     this.#devices = new DeviceTables(parts.tables, SQLITE);
     this.#credentials = new CredentialTables(parts.tables);
-    this.#hasStagedEvents = parts.reader.prepare('SELECT 1 FROM staged_event LIMIT 1');
+    this.#findStagedEvent = parts.reader.prepare('SELECT 1 FROM staged_event LIMIT 1');
     this.#writeForMerchant = (action, operation) =>
       this.#writeLog(action, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
     const { mutex, readTables, lookup } = this;
@@ -136,7 +136,7 @@ export class SqliteStore extends StoreReads implements Store {
    * If it fails, a later one moves them.
    */
   async moveStagedEvents(): Promise<void> {
-    if (this.#hasStagedEvents.get() === undefined) return;
+    if (this.#findStagedEvent.get() === undefined) return;
     await this.append({ incoming: [], judged: [], states: new Map() }).catch(() => undefined);
   }
 

@@ -1,4 +1,6 @@
-/** Invitations (contract/merchants/invitation-store.ts): what the engines share. How rows are read is the engine's. */
+/**
+ * Invitations (contract/merchants/invitation-store.ts): what the engines share. Each engine reads rows in its own way.
+ */
 import { dashboardRole } from '../contract/merchants/dashboard-roles.js';
 import type {
   AcceptedInvitation,

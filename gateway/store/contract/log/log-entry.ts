@@ -1,5 +1,5 @@
 /**
- * Records that the store returns about a lock: log entries, findings (rules of the firmware that the lock broke), and
+ * Records that the store returns about a lock: log entries, findings (rules of the protocol that the lock broke), and
  * quarantined messages.
  */
 

@@ -73,7 +73,8 @@ export function decodePosition(value: unknown): LogPosition | undefined {
   if (typeof value === 'number') return isDenseId(value) ? positionAfter(value) : undefined;
   if (typeof value !== 'string') return undefined;
   const position = new Map<number, number>();
-  // The limit is one more than a position can have, so that a longer text is refused for a slot that occurs twice.
+  // Of a text with more parts than there are slots, one part too many is read: then a slot occurs twice, which is
+  // refused.
   for (const part of value.split(',', SLOT_COUNT + 1)) {
     const [, slotText, idText] = ENTRY.exec(part) ?? [];
     // NaN, which is not valid, if the part does not match.

@@ -12,8 +12,8 @@ export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
 /**
- * Maximum length of a user's name, in characters; for the lists of users that the specification asks for, the setting
- * `--name-length` says it.
+ * Maximum length of a user's name, in characters. The specification's operations that create lists of users have
+ * another maximum, the setting `--name-length`.
  */
 export const MAX_USERNAME_CHARS = 256;
 

@@ -48,10 +48,10 @@ export function overQuotaError(full: ExceededQuota, quota: Quota): OverBudget {
 /** The error for a pet that would be too large, counting the members of its creation and of its update. */
 export class PetTooLarge extends LockgateError {
   constructor(bytes: number, { petBytes }: Quota) {
-    const [now, limit] = [bytes, petBytes].map((each) => each.toLocaleString('en'));
+    const [size, limit] = [bytes, petBytes].map((each) => each.toLocaleString('en'));
     super(
       'pet-too-large',
-      `the pet would have ${now} bytes of text, more than the maximum of ${limit}; nothing was changed`,
+      `the pet would have ${size} bytes of text, more than the maximum of ${limit}; nothing was changed`,
     );
     this.name = 'PetTooLarge';
   }

@@ -1,5 +1,5 @@
 /**
- * Scans: reads of many uplinks of which few may be wanted, such as a lock's thefts of a month. An engine makes them
+ * Scans: reads of many uplinks of which few may be wanted, such as a lock's thefts of a month. An engine runs them
  * apart from the event loop where it can, so that they do not delay pings.
  */
 import type { LogPosition } from '../log/log-position.js';

@@ -55,7 +55,7 @@ export interface RecipientSecret {
   readonly validUntilMs: number | null;
 }
 
-/** A change of a trouble. The first one that opens it is stored, and the first one after that which ends it. */
+/** A change of a trouble. Of several in a row that open it only the first is stored; likewise of those that end it. */
 export interface NotificationChange {
   readonly recipientId: number;
   readonly kind: string;

@@ -37,7 +37,7 @@ export interface NamedMerchant {
   readonly name: string;
 }
 
-/** Who asked for an action. Only the address and the token are verified; the client states the other members. */
+/** Who asked for an action. `agent` and `osUser` are only what the client says of itself. */
 export interface AuditWho {
   readonly actor: AuditActor;
   /** The address of the connection; null if there was none. */
@@ -119,8 +119,8 @@ export interface AuditStore {
   /** Records finished actions, in one commit. */
   write(entries: readonly (AuditStart & AuditResult)[]): Promise<void>;
   /**
-   * Marks as `unknown` every `begun` entry of a gateway that does not run any more: after the store is opened, of all
-   * others; if several gateways share the store, later too.
+   * Marks as `unknown` every `begun` entry of a gateway that no longer runs. To be called after the store is opened,
+   * and also later if several gateways share the store.
    */
   abandon(): Promise<void>;
   /** Returns entries, newest first. @throws LockgateError `no-such-merchant` */

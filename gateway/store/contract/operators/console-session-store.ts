@@ -1,7 +1,7 @@
 /**
  * Sessions of the console in the store, as hashes: of merchants' users on the dashboard, and of operators, with the
- * one-time links that open these. As in store.ts, a method that writes resolves after the write is on the disk. Times
- * are ms since the epoch, wall-clock time.
+ * one-time links that open operators' sessions. As in store.ts, a method that writes resolves after the write is on the
+ * disk. Times are ms since the epoch, wall-clock time.
  *
  * A session has no rights of its own: a user's come from its present role, an operator's end with the token that asked
  * for the link. So {@link ConsoleSessionStore.find} returns only sessions whose user still exists with a role, or whose

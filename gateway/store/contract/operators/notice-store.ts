@@ -108,7 +108,10 @@ export interface NoticeStore {
   list(filter: NoticeFilter): Promise<Notice[]>;
   /** Returns the unresolved notices. */
   readOpen(): Promise<NoticeKey[]>;
-  /** Of these, those that no running gateway has noted: after the store is opened, all of a store for one gateway. */
+  /**
+   * Returns the unresolved notices that no running gateway has noted. To be called when this gateway has noted none
+   * yet: then these are all unresolved ones, if it is alone.
+   */
   readLeftOpen(): Promise<NoticeKey[]>;
   /** Returns the number of unread notices by kind; a kind without unread notices is left out. */
   readUnread(): Promise<ReadonlyMap<NoticeKind, number>>;

@@ -18,7 +18,7 @@ export const CLOCK_ID_EPOCH_MS = Date.UTC(2020, 0, 1);
 const COUNTERS_PER_MS = 128;
 /** How far an id's time may be ahead of the clock. Beyond it a clock is wrong, and the process must end. */
 export const MAX_AHEAD: Milliseconds = Hours(1);
-/** The first counter whose ids are above all dense ids: 199 days after the epoch. */
+/** The first counter whose ids are above all dense ids: 199 days after the start of the clock. */
 const MIN_COUNTER = Math.floor(MAX_DENSE_ID / SLOT_COUNT) + 1;
 /** The last counter whose ids are exact numbers: in the year 2054. */
 const MAX_COUNTER = Math.floor(Number.MAX_SAFE_INTEGER / SLOT_COUNT) - 1;

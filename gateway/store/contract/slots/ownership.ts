@@ -56,7 +56,7 @@ export interface LockOwnership {
   adopt(limit: number): Promise<readonly AdoptedPart[]>;
   /**
    * Releases parts. The caller has ended their sessions, and everything that they sent is stored with their states.
-   * From the call on this gateway does not own them, even if the promise rejects: then nobody does until the epoch
+   * From the call on, this gateway does not own them, even if the promise rejects: then nobody does until the epoch
    * ends.
    */
   release(parts: readonly LockPart[]): Promise<void>;

@@ -14,7 +14,10 @@ export interface WebhookUrl {
   readonly secretSealed: Buffer;
   readonly state: 'active' | 'disabled';
   readonly disabledWhy: string | null;
-  /** Every event before this position is delivered or has a delivery row. */
+  /**
+   * Every event before this position is delivered, has a delivery row, or was left out: by the filter, or while the URL
+   * was disabled.
+   */
   readonly cursor: LogPosition;
   /** Whether a lock's later events wait for a failed event. */
   readonly ordered: boolean;

@@ -144,7 +144,7 @@ class CheckRun {
       // `db` is undefined only for the checks of the file's bytes, which don't use it.
       outcome = run({ db: db as Database, damage, progress: (done) => this.#report(name, done) });
     } catch (error) {
-      // In a damaged schema a column may have another name, over which the code of this check stumbles.
+      // In a damaged schema a column may have another name, with which the code of this check fails.
       if (!isDamage(error) && !this.#isSchemaDamaged) throw error;
       damage(null, null, `it can't be read any further: ${(error as Error).message}`);
     }

@@ -6,7 +6,7 @@ export const MAX_DAMAGE_LISTED = 100;
 
 /** The input of one check. */
 export interface CheckContext {
-  /** A read-only connection with an open transaction; undefined for the checks that read the file's bytes. */
+  /** A read-only connection with an open transaction. Checks of the file's bytes take the context without it. */
   readonly db: Database;
   /** Reports a damaged place: its table, its rowid or key, both null if unknown, and what is wrong, as a sentence. */
   readonly damage: (table: string | null, row: string | number | bigint | null, what: string) => void;

@@ -11,7 +11,7 @@ import type { CheckContext, CheckOutcome } from './context.js';
  */
 type SumOf = (values: readonly SqlValue[]) => number | null;
 
-/** Tables whose checksums are not computed by triggers. */
+/** Tables whose checksums are not those of `row_sum`. */
 const SPECIAL_SUMS: Readonly<Record<string, (columns: readonly string[]) => SumOf>> = {
   uplink: (columns) => (values) => {
     const entries = columns.map((column, index) => [column, toNumber(values[index] as SqlValue)]);

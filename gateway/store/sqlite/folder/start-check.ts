@@ -56,7 +56,7 @@ export function refuseDamage(file: string, { what }: StoreDamage): never {
 
 /**
  * Renames the evidence files and returns their new names. After an interruption the next start finds the damage again.
- * With a WAL its index (`-shm`) is deleted, which SQLite makes again from whatever WAL it finds.
+ * With a WAL, its index (`-shm`) is deleted, which SQLite makes again from whatever WAL it finds.
  */
 export function moveEvidence({ evidence }: StoreDamage): string[] {
   return evidence.map(({ file, stays }) => {
@@ -80,7 +80,7 @@ export function restoreEvidence({ evidence }: StoreDamage, movedTo: readonly str
   }
 }
 
-/** One damage: a sentence, and the file that proves it. */
+/** A damaged place: a sentence, and the file that proves it. */
 type Finding = { readonly what: string; readonly evidence: EvidenceFile };
 
 function findWalDamage(file: string): Finding[] {

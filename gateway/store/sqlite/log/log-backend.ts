@@ -25,7 +25,7 @@ export interface LogBackend {
   append(commit: PackedCommit): Promise<CommitResult>;
   /** Makes a write that is not part of the log. It may wait up to some 20 ms to share a transaction. */
   writeBatched(write: BatchedWrite): Promise<void>;
-  /** Makes a merchant's write over HTTP. Such writes wait for each other, and never delay a commit. */
+  /** Makes a merchant's write over HTTP. Such writes wait for each other, and delay commits of uplinks only briefly. */
   writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
   /** Flushes the whole memtable into the indexes. */
   flushIndexes(): Promise<void>;

@@ -166,7 +166,7 @@ export class LogWriter {
 
   #append(commit: PackedCommit): void {
     const { merchantEvents } = commit;
-    // Staged events are older than what the commit brings; a lock is back before it sends.
+    // Staged events are older than what the commit brings. That a late lock is back comes before what it sent.
     const before = this.#events.appendStaged();
     before.push(...this.#events.append(merchantEvents.filter(({ type }) => type === 'presence')));
     const refusedCommands = this.#changeCommands(commit);
@@ -216,7 +216,8 @@ export class LogWriter {
 
   /**
    * Appends uplinks and other items in the order of arrival: each other item has the number of uplinks before it.
-   * Leaves out that refused commands were sent. Returns the indexes of repeated uplinks among all items.
+   * Leaves out the lock events about the sending of refused commands. Returns the indexes of repeated uplinks among all
+   * items.
    */
   #appendIncoming(commit: PackedCommit, refusedCommands: readonly number[]): readonly number[] {
     const { count, uplinks, extras } = commit;
@@ -239,8 +240,8 @@ export class LogWriter {
   }
 
   /**
-   * Appends a connection event. Deletes the lock's surplus events at some row ids; a lock with many events soon gets
-   * one.
+   * Appends a connection event. Deletes the lock's surplus events at some row ids; an event of a lock with many of
+   * them soon gets such an id.
    */
   #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
     const { lastInsertRowid } = this.#insertLockEvent.run(

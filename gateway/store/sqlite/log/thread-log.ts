@@ -53,7 +53,9 @@ export class ThreadLog implements LogBackend {
   readonly memtable: UplinkMemtable;
   readonly recent = new RecentUplinks();
   readonly #thread: Worker;
-  /** The callers of requests that were sent and not answered, oldest first. The writing code limits their number. */
+  /**
+   * The callers of requests that were sent and not answered, oldest first. Who calls this class limits their number.
+   */
   readonly #pending: Caller[] = [];
   /** Writes that wait for the next commit of uplinks. */
   #batched: WaitingWrite<BatchedWrite>[] = [];

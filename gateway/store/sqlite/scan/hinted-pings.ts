@@ -16,10 +16,11 @@ export class HintedPings {
   readonly #filter: PingFilter;
   readonly #receivedAtMs: (id: number) => number | undefined;
   readonly #mayHaveReason: (hint: number) => boolean;
-  /** Uplinks from this one on were received so long after the span that only buffered ones can be of it. */
+  /** Uplinks from this one on were received so long after the span that only buffered ones can belong to it. */
   #lateFromId = Number.POSITIVE_INFINITY;
+  /** Whether `#lateFromId` is final. */
   #isLateKnown: boolean;
-  /** Uplinks before this one were received before the span, which only those of a clock that is ahead can be of. */
+  /** Uplinks before this one were received before the span: only if the lock’s clock was ahead can one belong to it. */
   #oldBeforeId = Number.NEGATIVE_INFINITY;
   #isAtEnd = false;
 

@@ -1,6 +1,6 @@
 /**
  * One of the threads that scan (scan-thread.ts), as the gateway's thread sees it. Started by the first scan. If it ends
- * unexpectedly, the caller's thread makes the scans that it had, and the next scan starts another thread.
+ * unexpectedly, the caller's thread runs the scans that it had, and the next scan starts another thread.
  */
 import { Worker } from 'node:worker_threads';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
@@ -16,7 +16,7 @@ export type ScanAnswer =
   | { readonly number: number; readonly packed: PackedLog; readonly examined: number; readonly end: LogPlace }
   | { readonly number: number; readonly error: string; readonly code: string | undefined };
 
-/** How many scans the thread has at a time: one that it makes, and one more, so that it need not wait for the next. */
+/** How many scans the thread has at a time: one that it runs, and one more, so that it need not wait for the next. */
 const MAX_SENT = 2;
 
 /** A scan and the callbacks of its promise. */
@@ -61,7 +61,7 @@ export class ScanWorker {
     this.#lastNumber += 1;
     this.#sent.set(this.#lastNumber, scan);
     const thread = this.#startedThread();
-    // The process does not end while a scan is made, but may end while the thread waits for one.
+    // The process does not end while a scan runs, but may end while the thread waits for one.
     thread.ref();
     thread.postMessage({ number: this.#lastNumber, request: scan.request } satisfies ScanMessage);
   }
@@ -95,7 +95,7 @@ export class ScanWorker {
     if (this.#thread === undefined) {
       const thread = new Worker(new URL('./scan-thread.js', import.meta.url), { workerData: this.#file });
       thread.on('message', (answer: ScanAnswer) => this.#onAnswer(answer));
-      // The scans that the thread had are made here instead; without this listener the error would end the process.
+      // The scans that the thread had are run here instead; without this listener the error would end the process.
       thread.on('error', () => undefined);
       thread.once('exit', () => this.#onExit());
       thread.unref();

@@ -80,7 +80,7 @@ export class Scans implements ScanStore {
   }
 
   /**
-   * Reads a part of a lock's log from a place on; less than `limit` entries at its end.
+   * Reads a part of a lock's log from a place on; fewer than `limit` entries at its end.
    *
    * @throws StoreFailure
    */

@@ -1,7 +1,7 @@
 /**
  * Scans uplinks (contract/merchants/uplink-scan.ts) over one connection, in the thread of scan-thread.ts or in the
- * caller's. Of each uplink only what decides whether it is wanted is read; the rest, and its checksum, only of those
- * that are wanted.
+ * caller's. It first reads only what decides whether an uplink is wanted; the rest, and the checksum, is read of wanted
+ * uplinks alone.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';

@@ -1,6 +1,6 @@
 /**
- * The main module of a thread that checks or copies a store. Both read the whole file, while the caller's thread
- * receives pings or shows progress.
+ * The main module of a thread that checks or copies a store. Either task reads the whole file, while the caller's
+ * thread receives pings or shows progress.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -32,5 +32,5 @@ async function main(): Promise<void> {
   }
 }
 
-// Without await, because its bundle is a CommonJS file.
+// Without a top-level await: tests run this code from a bundle, a CommonJS file, which can’t have one.
 void main();

@@ -117,7 +117,7 @@ export interface CommandTable {
   asked_by: string;
 }
 
-/** Refusals of a lock for one reason (contract/refusal-store.ts). Times are by the run's clock. */
+/** Refusals of a lock for one reason (contract/devices/refusal-store.ts). Times are by the run's clock. */
 export interface RefusalTable {
   id: Generated<number>;
   device_id: number;

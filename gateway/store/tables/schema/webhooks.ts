@@ -14,7 +14,9 @@ export interface WebhookUrlTable {
   state: 'active' | 'disabled';
   /** Why the URL is disabled, as a sentence; null while active. */
   disabled_why: string | null;
-  /** Every event up to this uplink id is delivered or has a row in `delivery`. */
+  /**
+   * Every event up to this uplink id is delivered, has a row in `delivery`, is in a gap, or was left out by the filter.
+   */
   cursor: number;
   created_at_ms: number;
   /** 1 if a lock's later events wait for a failed event. */
@@ -25,7 +27,7 @@ export interface WebhookUrlTable {
   filter: Generated<string | null>;
   /** After this uplink id the cursor may have passed events that a filter left out; null if it never had one. */
   filtered_after: Generated<number | null>;
-  /** The end of those; null while the URL has a filter, or if it never had one. */
+  /** The last uplink id of those events; null while the URL has a filter, or if it never had one. */
   filtered_until: Generated<number | null>;
   /** The most attempts per second; null for no limit. */
   attempts_per_second: Generated<number | null>;
@@ -60,7 +62,10 @@ export interface WebhookGapTable {
   until_id: number;
 }
 
-/** A delivery that failed at its first attempt, or is to be sent again. One that succeeded at once has no row. */
+/**
+ * A delivery that failed at its first attempt, waits for an earlier event of its lock, is damaged, or is to be sent
+ * again. One that succeeded at once has no row.
+ */
 export interface DeliveryTable {
   url_id: number;
   uplink_id: number;

@@ -53,7 +53,7 @@ export class UserRows {
   }
 
   /**
-   * Changes a user. A new password ends its sessions, but for the one that is to be kept. Without a role its sessions
+   * Changes a user. A new password ends the user's sessions, except for the one to be kept. Without a role the sessions
    * of the dashboard end; they do not come back with the role.
    */
   change(merchantId: number, id: bigint, { email, passwordHash, dashboardRole, keptSessionId }: UserChange): void {

@@ -53,7 +53,7 @@ export class UrlRows {
  *
  * @param cursor the URL's cursor (the uplink up to which every event has an outcome); from here on it may pass events
  *   that the filter leaves out
- * @param newestId the id of the log's newest uplink; what arrives after it is not affected by the filter before
+ * @param newestId the id of the log's newest uplink; what arrives after it is not affected by the former filter
  */
 export function filterColumns(
   filter: WebhookFilter,

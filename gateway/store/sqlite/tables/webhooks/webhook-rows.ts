@@ -213,7 +213,7 @@ export class DeliveryReader {
     const from = Math.max(range.from, filter.fromId);
     const to = Math.min(range.to, filter.toId);
     if (from > to) return [];
-    // Without a filter, only pings are for the URL; but a filter before may have had other events sent.
+    // Without a filter, only pings are for the URL; but an earlier filter may have let other events be sent.
     const kindsBelow = url.filter === null && attempts !== 'succeeded' ? FIRST_EVENT_KIND : Number.MAX_SAFE_INTEGER;
     const parameters = { urlId: url.id, merchantId: url.merchantId, from, to, limit, kindsBelow };
     const { ofMerchant, ofLock, byId } = this.#withoutRowOf[attempts];
