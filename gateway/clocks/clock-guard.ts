@@ -161,7 +161,7 @@ export class ClockGuard {
 
   /**
    * Whether it is uncertain that something has expired, because the machine's clock says so and the confirmed one does
-   * not. For what has expired by the confirmed clock too, callers must not ask. Both times are by the run's clock. The
+   * not. Callers must not ask about what has expired by the confirmed clock too. Both times are by the run's clock. The
    * expiry of anything made after the jump is certain, since the run's clock has measured its age.
    */
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean {

@@ -96,7 +96,7 @@ export class RecordedClocks {
     this.#guard = guard;
     // The first comparison sets the date to the machine's, unless the machine's is in doubt.
     guard.compare();
-    // Between two runs the run's clock stood still. It catches up with the date, unless it is ahead of it.
+    // Between two runs the run's clock stood still. It catches up with the date, unless it is ahead of the date.
     guard.run.set(Math.max(guard.run.now(), guard.wall.now()));
     this.run = guard.run;
     this.wall = this.#isSpedUp ? { now: () => machine.wall(), after: machine.after } : guard.wall;

@@ -133,7 +133,7 @@ export class CommitLoop {
         const previous = this.#writing;
         if (previous?.phase === 'writing') await this.#nextWake();
         else if (previous?.error !== undefined) await this.#commitFailed([previous, this.#draft], previous.error);
-        else if (this.#holdBack() > 0) {
+        else if (this.#gatherTime() > 0) {
           if (previous !== undefined) this.#finish(previous, this.#commitDone(previous));
           await this.#nextPacedWake();
         } else {
@@ -184,7 +184,7 @@ export class CommitLoop {
   }
 
   /** How long the open draft should gather more; 0 if it should be sent now. */
-  #holdBack(): Milliseconds {
+  #gatherTime(): Milliseconds {
     const { batch, phase } = this.#draft;
     const isComplete = batch.length >= MAX_COMMIT_ITEMS || this.#queue.first !== undefined;
     return this.#isStopping || phase !== 'open' || batch.length === 0 || isComplete
@@ -194,7 +194,7 @@ export class CommitLoop {
 
   /** Resolves when there is more to judge, or the open draft was held back for long enough. */
   async #nextPacedWake(): Promise<void> {
-    this.#paceTimer ??= systemClock.after(this.#holdBack(), () => {
+    this.#paceTimer ??= systemClock.after(this.#gatherTime(), () => {
       this.#paceTimer = undefined;
       this.#wake?.();
     });

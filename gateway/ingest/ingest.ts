@@ -104,7 +104,7 @@ export class Ingest {
    */
   async rejudge(deviceId: number, mac: Mac): Promise<void> {
     await this.runExclusive(deviceId, () => this.#parts.locks.rejudge(deviceId, mac), false);
-    // The tick makes the lock's presence be reported and its next tick be scheduled.
+    // Because of the tick, the lock's presence is reported and its next tick is scheduled.
     this.recordEvent(deviceId, mac, { type: 'tick', atMs: this.#parts.clock.now() });
     this.#loop.start();
   }

@@ -78,8 +78,8 @@ export function resetState(before: DeviceState, mac: Mac, nowMs: number): Device
   const { credential, life, boot, sequence } = powerFrom;
   const isNewer = usedTo === undefined || isAfterKey(usedTo, credential, life, boot, sequence);
   const state = newDeviceState(mac, nowMs, nowMs);
-  // The lock may still acknowledge commands from before, which the new belief does not know: NEVER, since no command's
-  // id is so high that the judge could say that it was never sent.
+  // The lock may still acknowledge commands from before, which the new belief does not know. The judge takes unknown
+  // commands with higher ids than `commandsAboveId` for ones that were never sent; no id is higher than NEVER.
   Object.assign(state.belief, { commandsSinceMs: nowMs, commandsAboveId: NEVER });
   return { ...state, usedTo: isNewer ? { ...powerFrom } : usedTo };
 }

@@ -74,7 +74,7 @@ export class JudgingStops {
   }
 }
 
-/** Why a lock is not judged whose stored state can't be read, for people. */
+/** Says to people that a lock is not judged because its stored state can't be read. */
 export function lostBecause(error: Error): string {
   return `its stored state could not be read: ${messageOf(error)}`;
 }

@@ -80,7 +80,7 @@ export class LivesReplay {
     if (state === undefined || present.unjudged !== undefined) return present;
     copyReceiptBeliefs(state.belief, present.belief);
     // `usedTo`: uplinks up to this key (boot and sequence) may have come before the lock was erased or moved. They are
-    // not in the log, so the replay can't find it.
+    // not in the log, so the replay can't find that key.
     const { usedTo } = present;
     return { ...state, receivedAtMs: present.receivedAtMs, ...(usedTo !== undefined && { usedTo }) };
   }

@@ -309,7 +309,7 @@ export class Locks {
       );
     } catch (error) {
       for (const lock of locks) {
-        // Does nothing for a lock that is not judged already; its state must be repaired all the same.
+        // Does nothing for a lock whose judging had stopped before; its state must be repaired all the same.
         this.stopJudging(lock, lostBecause(error as Error));
         this.#stops.lost(lock);
       }

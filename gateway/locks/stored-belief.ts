@@ -112,14 +112,14 @@ function upgradeConnection(belief: Record<string, unknown>): void {
   Object.assign(belief, { connectionHighest: -1, connectionHighestBoot: -1 });
 }
 
-/** Beliefs of versions that did not note the high windows that commands ask for. */
+/** Adds the list of the windows in high power that commands ask for, which older beliefs lack. */
 function upgradeAskedWindows(belief: Record<string, unknown>): void {
   if (belief.windowFrom !== undefined) belief.askedWindows ??= [];
 }
 
 /**
  * A stretch (consecutive uplinks of a boot) of which the judge knows nothing. The number of its first uplink is
- * unknown: with infinity, {@link newStretch} takes it for none that begins a boot.
+ * unknown: with infinity, {@link newStretch} takes the stretch for one that does not begin a boot.
  */
 function unknownStretch(): Stretch {
   return { ...newStretch(Number.POSITIVE_INFINITY), isHeadOpen: false };

@@ -1,6 +1,7 @@
 /**
- * Knows which locks belong to closed merchants. These can't connect, so that their silence needs nobody's attention:
- * they get no notices and are not counted. Read at the start and after every write that may change it; writes nothing.
+ * Knows which locks belong to closed merchants. Such locks can't connect, so their silence needs nobody's attention: no
+ * notices are made about them, and they are not counted. Read at the start and after every write that may change it;
+ * writes nothing.
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Store } from '../../store/contract/store.js';

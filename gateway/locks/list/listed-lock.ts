@@ -21,7 +21,10 @@ export interface ListedLock {
 /** The locks in memory. */
 export interface LockStates {
   find(deviceId: number): Pick<KnownLock, 'state'> | undefined;
-  /** If other gateways serve some of the locks: the states of these locks, theirs read from the store. */
+  /**
+   * Returns the states of the given locks; those of locks that other gateways serve are read from the store. Left out
+   * if no other gateway serves any lock.
+   */
   read?(deviceIds: readonly number[]): Promise<LockStates>;
 }
 

@@ -73,7 +73,7 @@ export class LockDirectory {
   async #updateOnce(turns: ReadTurns): Promise<void> {
     if (!this.#isLoaded) await this.#load(turns);
     const macs = [...this.#changed];
-    // So many locks are read faster all together than one by one.
+    // So many locks are read faster all together than one by one: `update` then loads all locks.
     if (macs.length > LOCKS_PER_SLICE) return this.changed();
     for (const mac of macs) {
       // Removed before the lock is read: a write during the read adds it again.

@@ -64,7 +64,7 @@ export class LockList {
     this.#parts = parts;
   }
 
-  /** Reads which locks were written; {@link merchantIdOf} then answers as of now or later. */
+  /** Reads the locks that were written; {@link merchantIdOf} then answers as of now or later. */
   async update(): Promise<void> {
     await this.#parts.directory.update(this.#parts.turns);
   }

@@ -1,7 +1,7 @@
 /**
  * Puts locks in an order while they are looked at: locks with the same value form a group, and only the values are
  * sorted at the end. Most orders have few values (seven troubles, a hundred battery levels), so that sorting 10,000
- * locks costs hardly more than looking at them. Pure, but for the turns that long sorting takes.
+ * locks costs hardly more than looking at them. Pure, except for the turns that long sorting takes.
  */
 import { compareValues, type LockOrder, type Place } from './lock-order.js';
 import type { ReadTurns } from './read-turns.js';

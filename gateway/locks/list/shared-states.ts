@@ -1,6 +1,6 @@
 /**
  * The states of locks for lists, if several gateways share the store: a lock that another gateway serves has its stored
- * state, which is some ten seconds old at most while the lock sends.
+ * state, which may lack the latest uplinks (../dirty-states.ts).
  */
 import type { LockOwnership } from '../../store/contract/slots/ownership.js';
 import type { Store } from '../../store/contract/store.js';
