@@ -168,14 +168,14 @@ export class DeviceAccounts {
   }
 
   /**
-   * Changes a lock's merchant, whether the lock is simulated, its name, or its labels. After a move the lock's history,
-   * name and labels stay with the former merchant, whose waiting commands are cancelled, and the new merchant starts
-   * with a lock without history.
+   * Changes a lock's merchant, whether the lock is simulated, its name, or its labels. After a move the lock's history
+   * stays with the former merchant, whose waiting commands are cancelled, and the new merchant starts with a lock
+   * without history, name and labels.
    *
    * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`, `input-name`, `input-label`
    */
   async change(mac: Mac, wanted: ChangeDevice): Promise<DeviceReading> {
-    // A name or a label is nothing that a connection or the lock's state depends on.
+    // Neither a connection nor the lock's state depends on a name or a label.
     if (wanted.merchant === undefined && wanted.simulated === undefined) return await this.#change(mac, wanted);
     return await this.#held(mac, () => this.#change(mac, wanted));
   }
@@ -306,8 +306,7 @@ export class DeviceAccounts {
     await replay.catchUp();
     // False: no connection is closed, so uplinks that wait meanwhile are not refused.
     await ingest.runExclusive(device.id, () => this.#storeMark(device.id, mac, markMs, marks, replay), false);
-    // The judge announces the new state's presence, and finds what is overdue in it, at the lock's next event: this
-    // tick.
+    // The new state's presence is announced, and what is overdue in it is found, with the lock's next event: this tick.
     ingest.recordEvent(device.id, mac, { type: 'tick', atMs: runClock.now() });
     return marks;
   }

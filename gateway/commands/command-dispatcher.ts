@@ -10,8 +10,8 @@
  *
  * - *queued* or *sent*: it is in its lock's queue (command-queue.ts), which is examined whenever something changes for
  *   the lock, and when time alone changes something.
- * - *leaving*: it is in the ingest's queue: at most one command of each lock, and a limited number in all. Further
- *   queues wait for their turn.
+ * - *leaving*: it is in the ingest's queue: at most one command of each lock, and a limited number in all. The
+ *   queues of further locks wait for their turn.
  * - *withdrawn*: a cancel takes a queued command out while the cancellation is being stored; a failed cancel puts the
  *   command back.
  * - *expiring*: its time has passed. It is not sent any more, and is dropped once the expiry is stored.
@@ -216,7 +216,7 @@ export class CommandDispatcher {
    */
   stepped({ fromMs, toMs, doubtedSinceMs }: RunStep): void {
     const postponedIds: number[] = [];
-    // Without a doubt no command was accepted during one: none is postponed.
+    // If the machine's clock was not in doubt, no command is postponed.
     const [byMs, sinceMs] = [toMs - fromMs, doubtedSinceMs ?? Number.POSITIVE_INFINITY];
     for (const { open } of this.#queues.values())
       for (const command of open) {
@@ -278,7 +278,7 @@ export class CommandDispatcher {
       if (atMs <= nowMs) this.#leave(queue, next, session);
       else dueMs = Math.min(dueMs, atMs);
     }
-    // An earlier deadline that remains only has the queue examined once more.
+    // If an earlier deadline of the queue is set still, the queue is only examined once more than needed.
     if (dueMs !== queue.dueMs && dueMs < NEVER) this.#deadlines.set(queue, dueMs);
     this.#setTimer();
   }

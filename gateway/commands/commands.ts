@@ -70,7 +70,7 @@ export class Commands implements CommandListener {
   /**
    * Takes commands that other gateways stored into the queues of the locks that this one serves.
    *
-   * @param which those of these locks; or those that were created at this time or later, by the run's clock
+   * @param which the commands of these locks; or those that were created at this time or later, by the run's clock
    * @throws StoreFailure
    */
   async takeNew(which: { readonly deviceIds: readonly number[] } | { readonly sinceMs: number }): Promise<void> {

@@ -115,12 +115,12 @@ export class Meter {
 
   /**
    * Returns and removes all counts since the last call. `'active'` leaves out connections without a message since then:
-   * the few bytes of their keep-alives are read with the next `'all'`. It is for readers, who would otherwise read the
-   * sockets of ten thousand idle locks.
+   * the few bytes of their keep-alives are read with the next `'all'`. So whoever asks for usage does not cause the
+   * sockets of ten thousand idle locks to be read.
    */
   take(connections: 'all' | 'active' = 'all'): UsageDelta[] {
     this.turnMonth();
-    // Most connections are quiet in most seconds. To read all counters of ten thousand took 10 ms.
+    // Most connections are quiet in most seconds. Reading all counters of ten thousand took 10 ms.
     const mayHaveCounts = connections === 'all' ? (each: MeteredConnection) => !each.bytes.isQuiet : hasMessages;
     for (const connection of this.#openConnections)
       if (hasMessages(connection) || mayHaveCounts(connection)) this.#record(connection);

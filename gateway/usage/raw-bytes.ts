@@ -67,8 +67,8 @@ export class RawBytes {
 
   /**
    * Whether the last reading found nothing new, and nothing was received since. Then nothing was sent either, except
-   * for messages that the gateway starts on its own: all its other packets answer a packet, within a second. It costs
-   * one of the three native calls of a reading.
+   * for messages that the gateway starts on its own: all its other packets answer a packet, within a second. This
+   * check costs one of the three native calls of a reading.
    */
   get isQuiet(): boolean {
     const handle = this.#socket._handle;

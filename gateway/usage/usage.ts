@@ -113,7 +113,7 @@ export class Usage {
     if (connections === 'all') this.#parts.store.usage.noteCounted(throughMs);
   }
 
-  /** The usage up to now; of connections without a message since the last second, up to then. */
+  /** The usage up to now; of connections without a message since counts were last stored, up to that time. */
   async read(filter: UsageFilter): Promise<UsageRow[]> {
     await this.#store('active');
     return await this.#parts.store.usage.read(filter);
