@@ -1,4 +1,4 @@
-/** The first uplink from a time on, which the store remembers, is the first one: before and after more uplinks came. */
+/** The store remembers which uplink is the first one from a time on. That stays right when more uplinks come. */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';

@@ -210,7 +210,7 @@ function checkSums(t: Test, folder: string): void {
 }
 
 for (const logThread of [false, true])
-  t.test(`with short runs, ${logThread ? 'in a thread' : 'in line'}, the log equals a plain list`, async (t) => {
+  t.test(`with short runs, ${logThread ? 'in a thread' : 'without one'}, the log equals a plain list`, async (t) => {
     for (const seed of byLength([1], [1, 2, 3, 4]))
       await runAgainstModel(t, { logThread, runSize: SMALL_RUN_SIZE }, seed);
   });

@@ -1,5 +1,5 @@
-// The log thread, which does all writes of the store: which writes share a commit, that failed writes do not affect
-// others, and when the WAL is copied into the database file (checkpoints).
+// The log thread, which writes the log and what is batched with it: which writes share a commit, that failed writes do
+// not affect others, and when the WAL is copied into the database file (checkpoints).
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';

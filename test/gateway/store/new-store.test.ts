@@ -12,7 +12,7 @@ import { STEPS } from '../../../gateway/store/sqlite/migrations.js';
 import { migrateInMemory, readSchema } from '../../../gateway/store/sqlite/schema-version.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** Everything in a store, but for the times at which the steps were applied. */
+/** Everything in a store, except for the times at which the steps were applied. */
 function contents(db: Database) {
   const schema = readSchema(db);
   const tables = schema.filter(({ type }) => type === 'table').map(({ name }) => name);

@@ -82,7 +82,7 @@ t.test('IdList returns the ids after a given id', async (t) => {
   for (let id = 3; id <= 300; id += 3) list.add(id);
   t.same(list.after(290), [291, 294, 297, 300]);
   t.same(list.after(300), []);
-  t.equal(list.after(0).length, 100, 'every number');
+  t.equal(list.after(0).length, 100, 'every id');
   list.dropFrom(150);
   t.equal(list.last, 147);
   t.same(list.after(140), [141, 144, 147]);

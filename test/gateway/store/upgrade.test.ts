@@ -47,7 +47,7 @@ function readTables(file: string, names?: readonly string[]): ReadonlyMap<string
   }
 }
 
-/** Puts a stored store into a new folder. Returns the file. */
+/** Unpacks a store of test/stores/, and its key if there is one, into a new folder. Returns the store’s file. */
 function copyStore(folder: string, name: string): string {
   const file = path.join(folder, 'lockgate.sqlite');
   writeFileSync(file, gunzipSync(readFileSync(path.join(STORES, `${name}.sqlite.gz`))), { mode: 0o600 });
@@ -117,7 +117,7 @@ t.test('a store from before users had roles is upgraded without loss', async (t)
   );
 });
 
-/** The first migration that has a stored store of the version before it. */
+/** The first migration for which test/stores/ has a store of the version before it. */
 const FIRST_STORE_BEFORE = '0023-dashboard-roles';
 
 for (const step of STEPS.filter((name) => name >= FIRST_STORE_BEFORE))
@@ -180,5 +180,5 @@ t.test('roles, invitations, filters, a closed merchant, notify URLs and sessions
     body: { merchants },
   });
   await callOperator(gateway, 'POST', '/merchants/Basil/reopen');
-  t.equal((await ask('/v1/locks', BEFORE_0032.basilsKey)).status, 200, 'and its key valid again');
+  t.equal((await ask('/v1/locks', BEFORE_0032.basilsKey)).status, 200, 'and its key is valid again');
 });

@@ -1,6 +1,6 @@
 /**
  * Hints in the index by lock (gateway/store/log/uplink-hint.ts) change no answer: scans of a lock's pings and the
- * changes of its states are the same with hints and without. Over random logs of locks that changed their merchant,
+ * changes of its states are the same with hints and without. The logs are random, of locks that changed their merchant,
  * with phones, clocks that are wrong, uplinks that came late, damaged rows and an erased lock.
  */
 import path from 'node:path';

@@ -1,5 +1,5 @@
 // The part of the store contract (how every database engine must behave) about deliveries of events to webhook URLs. A
-// URL's cursor is the position in the log up to which it needs no further event. store-contract.ts calls this.
+// URL's cursor is the position in the log up to which the URL needs no further event. store-contract.ts calls this.
 import t from 'tap';
 import { LOG_START, positionAfter } from '../../../../gateway/store/contract/log/log-position.js';
 import type { AttemptRecord } from '../../../../gateway/store/contract/webhooks/delivery.js';

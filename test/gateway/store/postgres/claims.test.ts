@@ -1,8 +1,8 @@
 /**
  * Claims in a database that several gateways share. A gateway writes in a slot of its own and, from its start to its
- * end, in one epoch. Before it serves a lock (and apart from that, the lock's phones) or sends to a webhook URL it
- * claims it, so that each has one owner at a time; so has each duty, which is work for all gateways such as deleting
- * old rows.
+ * end, in one epoch. Before it serves a lock, serves a lock's phones (a claim of their own) or sends to a webhook URL,
+ * it claims that, so that each has one owner at a time. So has each duty, which is work that one gateway does for all,
+ * such as deleting old rows.
  */
 import pg from 'pg';
 import t from 'tap';
@@ -233,7 +233,7 @@ t.test('a gateway whose link for signals broke is told that it may have missed s
      WHERE datname = current_database() AND query LIKE 'LISTEN%'`,
   );
   await missed;
-  t.pass('and so it reads everything again');
+  t.pass('it is told, and can read everything again');
 });
 
 t.test('duties pass on when their gateway stops', options, async (t) => {

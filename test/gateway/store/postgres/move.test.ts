@@ -139,7 +139,7 @@ t.test(
     await running.close();
     const file = path.join(folder, 'lockgate.sqlite');
     const bytes = readFileSync(file);
-    // A bit of a name in a row, which no checksum of the file covers once the file of checksums is gone.
+    // One flipped bit in the name of a user.
     const damaged = Buffer.from(bytes);
     const at = damaged.lastIndexOf('Zoë');
     damaged.writeUInt8(damaged.readUInt8(at) ^ 1, at);

@@ -1,6 +1,6 @@
 /**
- * The partitions of the log in PostgreSQL, one for each day. A start and each hour make them for some days ahead; old
- * days that no webhook URL needs are dropped as a whole.
+ * The partitions of the log in PostgreSQL, one for each day. A gateway makes them for some days ahead, when it starts
+ * and each hour; old days that no webhook URL needs are dropped as a whole.
  */
 import pg from 'pg';
 import t from 'tap';
@@ -83,8 +83,10 @@ t.test('a gateway makes the next days’ partitions each hour', options, async (
   await keeper.stop();
 });
 
-/** Puts uplinks of the merchant 1 into a partition of a day, as if they had been received then, in the slot 1. */
-async function fillDay(store: string, day: number, sequences: readonly number[]): Promise<void> {
+/**
+ * Makes a day's partition with uplinks of the merchant 1 in it, as if they had been received that day in the slot 1.
+ */
+async function fillDay(database: string, day: number, sequences: readonly number[]): Promise<void> {
   const server = await databases.server();
   const [from, to] = idsOfDay(day);
   const atMs = CLOCK_ID_EPOCH_MS + day * Days(1);
@@ -92,11 +94,11 @@ async function fillDay(store: string, day: number, sequences: readonly number[])
     (sequence, index) => `(${from + SLOT_COUNT * index + 1}, 1, 1, 1, 1, 1, ${sequence}, ${atMs}, 1, 0, '', '', 0)`,
   );
   await server.query(
-    store,
+    database,
     `CREATE TABLE ${partitionName(day)} PARTITION OF uplink FOR VALUES FROM (${from}) TO (${to})`,
   );
   await server.query(
-    store,
+    database,
     `INSERT INTO uplink (id, slot, device_id, merchant_id, credential_id, boot, sequence, received_at_ms, kind,
        buffered, digest, bytes, sum) VALUES ${rows.join(', ')}`,
   );
@@ -114,7 +116,7 @@ async function sweep(store: Store, beforeMs: number) {
   return swept;
 }
 
-t.test('old days are dropped as a whole, but for those that a webhook URL needs', options, async (t) => {
+t.test('old days are dropped as a whole, except those that a webhook URL needs', options, async (t) => {
   const folder = tempFolder(t);
   const store = await databases.open(folder);
   t.teardown(() => store.close());
@@ -123,7 +125,7 @@ t.test('old days are dropped as a whole, but for those that a webhook URL needs'
   const server = await databases.server();
   const name = new URL(await databases.urlOf(folder)).pathname.slice(1);
   const today = Math.floor((systemClock.now() - CLOCK_ID_EPOCH_MS) / Days(1));
-  const present = (await server.query(name, PARTITIONS)).length;
+  const partitionsBefore = (await server.query(name, PARTITIONS)).length;
   for (const [day, sequences] of [
     [today - 50, [1, 2]],
     [today - 40, [3, 4, 5]],
@@ -145,7 +147,7 @@ t.test('old days are dropped as a whole, but for those that a webhook URL needs'
   const beforeMs = systemClock.now() - Days(30);
   t.same(await sweep(store, beforeMs), { deleted: 2, held: 3 });
   const left = (await server.query(name, PARTITIONS)).map((row) => row.name);
-  t.same(left.slice(0, -present), [partitionName(today - 40), partitionName(today - 20)]);
+  t.same(left.slice(0, -partitionsBefore), [partitionName(today - 40), partitionName(today - 20)]);
   t.same(await server.query(name, 'SELECT * FROM attempt'), [], 'no attempt is left without its event');
   const pending = idsOfDay(today - 40)[0] + 1;
   await server.query(name, `UPDATE url_cursor SET id = ${idsOfDay(today)[0]}`);
@@ -157,7 +159,8 @@ t.test('old days are dropped as a whole, but for those that a webhook URL needs'
   t.same(await sweep(store, beforeMs), { deleted: 2, held: 1 }, 'row by row, while one waits for a retry');
   await store.webhooks.change(urlId, { disabledWhy: 'a test' });
   t.same(await sweep(store, beforeMs), { deleted: 1, held: 0 }, 'a disabled URL needs nothing');
-  t.same((await server.query(name, PARTITIONS)).map((row) => row.name).slice(0, -present), [partitionName(today - 20)]);
+  const leftNow = (await server.query(name, PARTITIONS)).map((row) => row.name);
+  t.same(leftNow.slice(0, -partitionsBefore), [partitionName(today - 20)]);
   t.same(await server.query(name, 'SELECT * FROM delivery'), []);
   // As if a gateway whose clock is wrong had received it.
   await server.query(name, `UPDATE uplink SET received_at_ms = ${systemClock.now()}`);

@@ -125,6 +125,6 @@ t.test('a text with U+0000 is a mistake of the caller, whose members are named',
   );
   const found = await callMerchantApi(gateway, '/v2/user/a%00', { token });
   t.ok(found.status < 500, found.text);
-  const search = await callMerchantApi(gateway, '/v1/locks?q=%00', { key });
+  const search = await callMerchantApi(gateway, '/v1/locks?search=%00', { key });
   t.ok(search.status < 500, search.text);
 });

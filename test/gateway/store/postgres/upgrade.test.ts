@@ -20,22 +20,22 @@ import {
 
 t.setTimeout(170_000);
 
-/** The first step of the schema that has a database of the version before it. */
+/** The first step of the schema for which test/stores/ has a database of the version before it. */
 const FIRST_STEP = '0005';
-/** Filled with new values for all rows of a new version, or by each start. */
-const OWN_TABLES = ['lockgate_migration', 'node', 'node_beat'];
+/** Tables that every upgrade or start changes: which steps were applied, and which gateways run. */
+const UNCOMPARED_TABLES = ['lockgate_migration', 'node', 'node_beat'];
 
 function dumpBefore(step: string): string {
   return path.join('test', 'stores', `postgres-before-${step.slice(0, FIRST_STEP.length)}.sql.gz`);
 }
 
-/** The rows of all tables, each as JSON, sorted. */
+/** The rows of all tables except {@link UNCOMPARED_TABLES}, each row as JSON, sorted. */
 async function readRows(server: PostgresServer, database: string): Promise<Map<string, string[]>> {
   const tables = await server.query(
     database,
     `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL($1)`,
-    [OWN_TABLES],
+    [UNCOMPARED_TABLES],
   );
   const rows = new Map<string, string[]>();
   for (const { name } of tables) {

@@ -17,7 +17,7 @@ import { tempFolder } from '../../../helpers/store/temp-folder.js';
 const LOCKS = 3;
 /** So small that the index by lock gets new uplinks while the test runs, and never has the newest ones. */
 const RUN_SIZE = { minUplinks: 150, uplinksPerCredential: 2, maxUplinks: 300 };
-/** More than one scan reads, for each lock. */
+/** So many, over all locks, that each lock has more than one scan reads. */
 const ENTRIES = 4_000;
 const ENTRIES_PER_COMMIT = 40;
 /** The place in a lock's log before its first uplink and its first connection event. */
@@ -64,7 +64,7 @@ t.test('both threads read the same log of a lock', async (t) => {
     });
     await store.append({ incoming, judged: [], states: new Map() });
   }
-  // The log comes in parts of so many entries: 100, 60 or 7. Their size must not matter.
+  // Each call reads the log in parts of another size (100, 60 or 7 entries), which must not matter.
   for (let lock = 1; lock <= LOCKS; lock++) {
     const entries = await collect(store.readLog(lock, 100));
     t.ok(entries.length > 1_000, `lock ${lock} has more entries than one scan reads`);
@@ -72,7 +72,7 @@ t.test('both threads read the same log of a lock', async (t) => {
     // From some place on, the log is the rest of the whole log.
     const uplinks = entries.flatMap((entry) => (entry.type === 'uplink' ? [entry.uplink] : []));
     const middle = uplinks[Math.floor(uplinks.length / 2)]?.id ?? 0;
-    // Where at most 100 uplinks are left, up to any id and any time.
+    // The place after which at most 100 uplinks are left. The two limits, of an id and a time, exclude nothing.
     const start = await store.why.findLogStart(lock, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, 100);
     const recent = await collect(store.why.readLogFrom(lock, start, 7));
     t.strictSame(recent, entries.slice(-recent.length), `lock ${lock}: its end`);
@@ -87,16 +87,16 @@ t.test('both threads read the same log of a lock', async (t) => {
 });
 
 t.test('entries are unpacked as they were packed', (t) => {
-  const member = { deviceId: 7, merchantId: 3, mac: testMac(7), simulated: false, kind: 2 };
+  const common = { deviceId: 7, merchantId: 3, mac: testMac(7), simulated: false, kind: 2 };
   const one = {
-    ...member,
+    ...common,
     id: 2 ** 52 + 1,
     credentialId: 9,
     source: 'phone',
     boot: 2 ** 32 - 1,
     sequence: 2 ** 32 - 1,
   };
-  const other = { ...member, id: 2 ** 52 + 2, credentialId: 8, source: 'lock', boot: 0, sequence: 0 };
+  const other = { ...common, id: 2 ** 52 + 2, credentialId: 8, source: 'lock', boot: 0, sequence: 0 };
   const content = { digest: Buffer.from('digest 1'), bytes: testBytes(1), receivedAtMs: Date.UTC(2099, 0) };
   const empty = { digest: Buffer.alloc(0), bytes: Buffer.alloc(0), receivedAtMs: 1 };
   const event = { type: 'lock-event', atMs: 5, event: { event: 'gateway', state: 'start' } };

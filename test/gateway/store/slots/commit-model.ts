@@ -1,8 +1,8 @@
 /**
- * A model of commits to one slot of a database with a synchronous standby (contract/slots/ownership.ts). A slot is a
- * number under which one gateway at a time, its owner, stores uplinks (locks' messages). The slot's row in the database
- * has the owner's epoch, which each takeover replaces, and its session, which the owner itself replaces when it has to
- * stop its own earlier commits. A commit carries both, and the fence is the comparison with the row.
+ * A model of commits to one slot of a database with a synchronous standby (gateway/store/contract/slots/ownership.ts).
+ * A slot is a number under which one gateway at a time, its owner, stores uplinks (locks' messages). The slot's row in
+ * the database has the owner's epoch, which each takeover replaces, and its session, which the owner itself replaces
+ * when it has to stop its own earlier commits. A commit carries both, and the fence is the comparison with the row.
  *
  * One lock sends uplinks whose names are 1, 2, 3 …; an unacknowledged one is sent again. Gateways take the slot over
  * from each other, while the former owners go on (a pause, a half-open link). A commit that a gateway has given up may
@@ -102,7 +102,7 @@ export interface CommitState {
   readonly failovers: number;
 }
 
-/** How much may happen at most: the uplinks of the lock, gateways, cuts and failovers. */
+/** How much may happen at most: `names` is the number of uplinks that the lock sends. */
 export interface CommitBounds {
   readonly names: number;
   readonly gateways: number;
@@ -139,8 +139,8 @@ export class CommitModel implements Model<CommitState> {
   }
 
   /**
-   * Epoch and session of a gateway that takes over from an epoch. Instead of by chance, they are drawn far enough apart
-   * that no other gateway gets the same ones: each later session of a gateway is higher by one.
+   * Epoch and session of a gateway that takes over from an epoch. In place of random numbers they are so far apart that
+   * no other gateway gets the same ones, although each later session of a gateway is only higher by one.
    */
   #numbersOf(gateway: number, epochBefore: number): { epoch: number; session: number } {
     return this.#has('numbersByChance')
