@@ -73,8 +73,8 @@ export function misspeltVariables(environment: Readonly<Record<string, string | 
 
 /**
  * The text of a setting for people, the log and `GET /config`. Of the notify URL only the origin is shown: its path may
- * be a secret of the receiver, as with chat services. The tile server's URL is shown without its query, which may have a
- * key, and the store's without its password.
+ * be a secret of the receiver, as with chat services. The tile server's URL is shown without its query, which may have
+ * a key, and the store's without its password.
  */
 export function shownText({ setting, text }: Pick<ResolvedSetting, 'setting' | 'text'>): string {
   if (setting.key === 'store' && text !== '') return shownStoreUrl(text);

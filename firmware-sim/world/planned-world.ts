@@ -290,7 +290,10 @@ function metersBetween(a: Place, b: Place): number {
   return Math.sqrt(east * east + north * north);
 }
 
-/** A random place, on a street if the city has them. The square root makes places equally dense near the middle and at the outskirts. */
+/**
+ * A random place, on a street if the city has them. The square root makes places equally dense near the middle and at
+ * the outskirts.
+ */
 function randomPlace(prng: Prng, city: City): Place {
   const middle: Place = { eastMeters: 0, northMeters: 0 };
   return onStreet(city, placeAlong(middle, prng.between(0, 360), city.radiusMeters * Math.sqrt(prng.fraction())));

@@ -1,6 +1,6 @@
 /**
- * Tiles of a source through a cache. Equal requests share one fetch; few fetches run at a time, and further ones wait in
- * a bounded queue. A fetch that nobody waits for any more, because the reader has moved on, is not begun.
+ * Tiles of a source through a cache. Equal requests share one fetch; few fetches run at a time, and further ones wait
+ * in a bounded queue. A fetch that nobody waits for any more, because the reader has moved on, is not begun.
  *
  * A fetch is *waiting* from the first request for its tile until a place is free, then *running* until the source has
  * answered. Requests join it in both states. When the last of them hangs up, a waiting fetch ends; a running one goes

@@ -1,7 +1,7 @@
 /**
  * The setting `--map-streets`: lines of streets that the pages' maps draw, from a GeoJSON file (RFC 7946). Of the file
- * only the points of its lines count; pages get them as one MultiLineString, made anew, so that nothing else of the file
- * reaches them.
+ * only the points of its lines count; pages get them as one MultiLineString, made anew, so that nothing else of the
+ * file reaches them.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';

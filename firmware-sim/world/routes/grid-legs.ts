@@ -1,6 +1,6 @@
 /**
- * Draws the legs of a route that keeps to a grid of streets: from the start along its street to a corner, from corner to
- * corner, and along the destination's street to the destination.
+ * Draws the legs of a route that keeps to a grid of streets: from the start along its street to a corner, from
+ * corner to corner, and along the destination's street to the destination.
  */
 import { Seconds } from '../../../proto/clock.js';
 import type { Prng } from '../../prng.js';

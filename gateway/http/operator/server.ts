@@ -27,6 +27,7 @@ import { textFaults } from '../shared/unstorable-text.js';
 import { makeAudited, whoOf } from './audited.js';
 import { Callers } from './callers.js';
 import { bodyCheck, queryCheck } from './check-request.js';
+import { addMapRoutes } from './console/map-routes.js';
 import { type DocumentedRoute, operatorDocument } from './document.js';
 import { nextLink } from './page.js';
 import { checkRole, roleNeeded } from './roles.js';
@@ -41,7 +42,6 @@ import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } fr
 import { INVITATION_ROUTES } from './routes/invitation-routes.js';
 import { KEY_ROUTES } from './routes/key-routes.js';
 import { LOCK_PAST_ROUTES } from './routes/lock-past-routes.js';
-import { addMapRoutes } from './routes/map-routes.js';
 import { MERCHANT_CLOSING_ROUTES } from './routes/merchant-closing-routes.js';
 import { MERCHANT_ROUTES } from './routes/merchant-routes.js';
 import { NOTICE_ROUTES } from './routes/notice-routes.js';

@@ -37,8 +37,8 @@ export async function tileAnswer(
 }
 
 /**
- * The answer to a page that asks for the lines of streets. The address changes with their content, so browsers keep them.
- * Every browser takes gzip.
+ * The answer to a page that asks for the lines of streets. The address changes with their content, so browsers keep
+ * them. Every browser takes gzip.
  */
 export function streetsAnswer({ gzip }: StreetLines): MapAnswer {
   const cacheControl = `private, max-age=${Days(1) / Seconds(1)}`;

@@ -1,6 +1,6 @@
 /**
- * Streets in a real browser: the maps show tiles (`--map-tiles`) with their attribution, and lines (`--map-streets`) from
- * a zoom on. No request leaves for another origin than that of the page.
+ * Streets in a real browser: the maps show tiles (`--map-tiles`) with their attribution, and lines (`--map-streets`)
+ * from a zoom on. No request leaves for another origin than that of the page.
  */
 import t from 'tap';
 import { readMapTiles } from '../../../gateway/map/map-tiles.js';

@@ -1,6 +1,6 @@
 /**
- * Lines of streets (`--map-streets`) on a map, below everything else but the coasts. They have a canvas of their own, so
- * that drawing the locks does not draw them again, and they show from the zoom on at which a block is wider than a
+ * Lines of streets (`--map-streets`) on a map, below everything else but the coasts. They have a canvas of their own,
+ * so that drawing the locks does not draw them again, and they show from the zoom on at which a block is wider than a
  * line. This file is loaded only where lines are set.
  */
 
