@@ -1,8 +1,10 @@
 /** The frame of every screen: the navigation, the account, the colours, the keys, and the screen of the address. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useCallback, useMemo, useState } from 'preact/hooks';
+import { useLive } from '../live/use-live.js';
 import { Dialog } from '../view/dialog.js';
 import { HelpLink } from '../view/help-link.js';
+import { Badge } from '../view/parts.js';
 import { useKeys } from './keys.js';
 import { type Route, routeTo } from './route.js';
 import type { Screen } from './screen.js';
@@ -39,7 +41,7 @@ export function Shell({ title, screens, account }: ShellProps): JSX.Element {
           lockgate
         </a>
         <span class="bar-title">{title}</span>
-        <span class="bar-space" />
+        <StaleNote />
         <ThemeButton />
         {account}
       </header>
@@ -71,6 +73,20 @@ function useShellKeys(screens: readonly Screen[], showHelp: () => void): void {
     return (key: string) => keys.press(key);
   }, [screens, showHelp]);
   useKeys(read);
+}
+
+/** Says that the page's locks are no longer live, on every screen, while the gateway does not answer. */
+function StaleNote(): JSX.Element {
+  const { state } = useLive();
+  return (
+    <span class="bar-space" role="status">
+      {state === 'interrupted' && (
+        <span title="The gateway does not answer. The page connects again by itself.">
+          <Badge tone="warn">not live</Badge>
+        </span>
+      )}
+    </span>
+  );
 }
 
 function ThemeButton(): JSX.Element {

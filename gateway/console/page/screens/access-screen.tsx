@@ -17,10 +17,12 @@ export function AccessScreen({ session }: { readonly session: Session }): JSX.El
         <h1 id="access-title">Keys and users</h1>
       </header>
       {!isOwner && <p class="hint">Owners make keys and invite users. You are {session.role}.</p>}
-      {isOwner && <KeysPanel />}
-      {isOwner && <UsersPanel self={session.username} />}
-      <PasswordPanel username={session.username} onChange={() => setChangeCount((before) => before + 1)} />
-      <SessionsPanel version={changeCount} />
+      <div class="pair">
+        {isOwner && <KeysPanel />}
+        {isOwner && <UsersPanel self={session.username} />}
+        <PasswordPanel username={session.username} onChange={() => setChangeCount((before) => before + 1)} />
+        <SessionsPanel version={changeCount} />
+      </div>
     </section>
   );
 }

@@ -7,8 +7,9 @@ import type { LockUsage } from '../api/shapes.js';
 import { type Route, routeTo } from '../app/route.js';
 import { runClock } from '../app/run-clock.js';
 import { setQuery } from '../app/use-route.js';
+import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
-import { Empty, WhenLoaded } from '../view/parts.js';
+import { Empty, lockName, WhenLoaded } from '../view/parts.js';
 import { bytesText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
 
@@ -30,13 +31,21 @@ export function BillsScreen({ route }: { readonly route: Route }): JSX.Element {
           CSV
         </a>
       </header>
-      <WhenLoaded loaded={usage}>{({ data }) => <UsageTable locks={data} month={month} />}</WhenLoaded>
-      <Statements />
+      <div class="pair">
+        <WhenLoaded loaded={usage}>{({ data }) => <UsageTable locks={data} month={month} />}</WhenLoaded>
+        <Statements />
+      </div>
     </section>
   );
 }
 
+/** A lock that the page does not know, since it is no longer in service. */
+function unnamed({ mac_addr }: LockUsage) {
+  return { name: null, mac_addr };
+}
+
 function UsageTable({ locks, month }: { readonly locks: readonly LockUsage[]; readonly month: string }): JSX.Element {
+  const { locks: live } = useLive();
   if (locks.length === 0) return <Empty title={`No traffic in ${month}`} />;
   const total = (count: (lock: LockUsage) => number): number => locks.reduce((sum, lock) => sum + count(lock), 0);
   return (
@@ -60,10 +69,8 @@ function UsageTable({ locks, month }: { readonly locks: readonly LockUsage[]; re
           {locks.map((lock) => (
             <tr key={lock.mac_addr}>
               <td>
-                <a class="mono" href={routeTo('lock', [lock.mac_addr])}>
-                  {lock.mac_addr}
-                </a>
-                {lock.simulated && <span class="hint"> simulated, not billed</span>}
+                <a href={routeTo('lock', [lock.mac_addr])}>{lockName(live.find(lock.mac_addr) ?? unnamed(lock))}</a>
+                {lock.simulated && <span class="hint"> simulated</span>}
               </td>
               <td class="number">{lock.messages.toLocaleString('en-US')}</td>
               <td class="number wide">{lock.connections.toLocaleString('en-US')}</td>
@@ -80,6 +87,7 @@ function UsageTable({ locks, month }: { readonly locks: readonly LockUsage[]; re
           </tr>
         </tfoot>
       </table>
+      {locks.some(({ simulated }) => simulated) && <p class="hint">Simulated locks are not billed.</p>}
     </section>
   );
 }
@@ -92,7 +100,7 @@ function Statements(): JSX.Element {
       <WhenLoaded loaded={statements}>
         {({ data }) =>
           data.length === 0 ? (
-            <p class="hint">A month's statement is closed after its end, and never changes from then on.</p>
+            <p class="hint">A month’s statement is closed after its end, and never changes from then on.</p>
           ) : (
             <ul>
               {data.map(({ month, closed_at }) => (

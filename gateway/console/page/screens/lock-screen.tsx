@@ -1,14 +1,14 @@
 /**
- * The screen of one lock: its present state; a timeline of what it did, beside a map of where it was; its findings and
- * pings, each with an explanation (`why`); its commands with the time until they expire; its wanted and reported
- * settings.
+ * The screen of one lock: its present state; a timeline of what it did, beside a map of where it was; its commands with
+ * the time until they expire; its wanted and reported settings; its findings and pings, each with an explanation
+ * (`why`).
  */
 
 import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import { useApi } from '../api/console-api.js';
 import type { LockDetail } from '../api/shapes.js';
-import type { Route } from '../app/route.js';
+import { type Route, routeTo } from '../app/route.js';
 import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
 import { CopyButton, Empty, lockName, PresenceBadge, TroubleBadge, WhenLoaded } from '../view/parts.js';
@@ -37,19 +37,27 @@ export function LockScreen({ route }: { readonly route: Route }): JSX.Element {
     version,
   );
   const [whyId, setWhyId] = useState<string | null>(null);
-  if (mac === '') return <Empty title="Which lock?" />;
+  if (mac === '' || detail.failure?.status === 404)
+    return (
+      <Empty title={mac === '' ? 'Which lock?' : `There is no lock ${mac}`}>
+        <p>
+          <a href={routeTo('locks')}>All locks</a>
+        </p>
+      </Empty>
+    );
   return (
     <section class="screen" aria-labelledby="lock-title">
       <WhenLoaded loaded={detail}>
         {(lock) => (
           <>
             <LockHead lock={lock} onChange={detail.reload} />
-            <HistoryPanel key={mac} mac={mac} version={version} days={daysOf(route)} onWhy={setWhyId} />
-            {whyId !== null && <WhyPanel id={whyId} onClose={() => setWhyId(null)} />}
-            <div class="columns">
-              <CommandPanel mac={mac} version={version} onWhy={setWhyId} />
-              <TwinTable lock={lock} />
-            </div>
+            <HistoryPanel key={mac} mac={mac} version={version} days={daysOf(route)} onWhy={setWhyId}>
+              {whyId !== null && <WhyPanel key={whyId} id={whyId} onClose={() => setWhyId(null)} />}
+              <div class="columns">
+                <CommandPanel mac={mac} version={version} onWhy={setWhyId} />
+                <TwinTable lock={lock} />
+              </div>
+            </HistoryPanel>
           </>
         )}
       </WhenLoaded>

@@ -6,14 +6,14 @@ import { type Route, routeTo } from '../app/route.js';
 import { setQuery } from '../app/use-route.js';
 import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
-import { Empty, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { Empty, lockName, NoLocks, PresenceBadge, TroubleBadge } from '../view/parts.js';
 import { SearchField } from '../view/search-field.js';
 import { VirtualList } from '../view/virtual-list.js';
 
 const ROW_PIXELS = 40;
 
 export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
-  const { locks, version } = useLive();
+  const { locks, state, version } = useLive();
   const { search = '', presence = '' } = route.query;
   const shown = useMemo(() => {
     const words = search.toLowerCase().split(/\s+/).filter(Boolean);
@@ -40,7 +40,7 @@ export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
         </span>
       </header>
       {shown.length === 0 ? (
-        <Empty title="No lock matches" />
+        <NoMatch hasLocks={locks.size > 0} isLoading={state === 'connecting'} />
       ) : (
         <VirtualList
           items={shown}
@@ -54,6 +54,18 @@ export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
         />
       )}
     </section>
+  );
+}
+
+function NoMatch({ hasLocks, isLoading }: { readonly hasLocks: boolean; readonly isLoading: boolean }): JSX.Element {
+  if (isLoading) return <p class="hint">Loading …</p>;
+  if (!hasLocks) return <NoLocks />;
+  return (
+    <Empty title="No lock matches">
+      <button type="button" onClick={() => setQuery({ search: '', presence: '' })}>
+        Show all locks
+      </button>
+    </Empty>
   );
 }
 

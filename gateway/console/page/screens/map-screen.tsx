@@ -13,7 +13,7 @@ import { setQuery } from '../app/use-route.js';
 import { useLive } from '../live/use-live.js';
 import { LockMap } from '../map/lock-map.js';
 import { Age } from '../view/age.js';
-import { lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { lockName, NoLocks, PresenceBadge, TroubleBadge } from '../view/parts.js';
 import { useAnswer } from '../view/use-answer.js';
 
 /** How much of the chosen lock's track is shown. */
@@ -22,7 +22,7 @@ const TRACK_SPAN = Hours(2);
 const MAX_LISTED = 200;
 
 export function MapScreen({ route }: { readonly route: Route }): JSX.Element {
-  const { locks, version } = useLive();
+  const { locks, state, version } = useLive();
   const chosen = locks.find(route.query.lock ?? '') ?? null;
   const element = useRef<HTMLDivElement>(null);
   const map = useRef<LockMap | null>(null);
@@ -42,6 +42,12 @@ export function MapScreen({ route }: { readonly route: Route }): JSX.Element {
         <button type="button" onClick={() => map.current?.fit()}>
           Show all
         </button>
+        {chosen !== null && (
+          <a class="chosen-lock" href={routeTo('lock', [chosen.mac_addr])}>
+            Open the lock
+          </a>
+        )}
+        {locks.size === 0 && state === 'live' && <NoLocks />}
         <ul>
           {locks.sorted.slice(0, MAX_LISTED).map((lock) => (
             <li key={lock.mac_addr} class={lock.mac_addr === chosen?.mac_addr ? 'is-chosen' : ''}>
@@ -56,8 +62,7 @@ export function MapScreen({ route }: { readonly route: Route }): JSX.Element {
                   <>
                     ± {lock.position.uncertainty} m, <Age date={lock.position.date} />
                   </>
-                )}{' '}
-                {lock.mac_addr === chosen?.mac_addr && <a href={routeTo('lock', [lock.mac_addr])}>Open</a>}
+                )}
               </p>
             </li>
           ))}

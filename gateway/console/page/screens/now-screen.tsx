@@ -9,7 +9,8 @@ import { routeTo } from '../app/route.js';
 import { runClock } from '../app/run-clock.js';
 import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
-import { Action, Badge, Empty, Failure, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { Action, Badge, Failure, lockName, NoLocks, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { Sentence } from '../view/sentence.js';
 import { spanText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
 import { FindingTable } from './lock/past-tables.js';
@@ -25,26 +26,23 @@ export function NowScreen(): JSX.Element {
   const webhooks = useAnswer(api.webhooks, Seconds(10));
   const failing = webhooks.answer?.data.filter(isInTrouble) ?? [];
   const troubled = useMemo(() => locks.sorted.filter(({ trouble }) => trouble !== 'none'), [locks, version]);
-  if (locks.size === 0 && state === 'live')
-    return (
-      <Empty title="No locks yet">
-        <p>
-          An operator adds locks to a merchant: <code>lockgate device add</code>. They are listed here at once.
-        </p>
-      </Empty>
-    );
+  const hasNone = locks.size === 0 && state === 'live';
   return (
     <section class="screen" aria-labelledby="now-title">
       <header class="screen-head">
         <h1 id="now-title">Now</h1>
       </header>
-      <PresenceCounts locks={locks.sorted} />
+      {!hasNone && <PresenceCounts locks={locks.sorted} />}
       {api.gatewayTroubles !== undefined && <GatewayTroubles ask={api.gatewayTroubles} />}
       {failing.map((url) => (
         <UrlTrouble key={url.id} url={url} onChange={webhooks.reload} />
       ))}
-      <LocksInTrouble locks={troubled} />
-      <NewFindings ask={api.newestFindings} />
+      <div class="pair">
+        {hasNone ? <NoLocks /> : <LocksInTrouble locks={troubled} />}
+        <div>
+          <NewFindings ask={api.newestFindings} />
+        </div>
+      </div>
     </section>
   );
 }
@@ -143,7 +141,7 @@ function GatewayTroubles({ ask }: { readonly ask: () => Promise<readonly string[
       <Failure failure={failure} />
       {answer?.map((sentence) => (
         <p key={sentence} class="card">
-          <Badge tone="bad">gateway</Badge> {sentence}
+          <Badge tone="bad">gateway</Badge> <Sentence text={sentence} />
         </p>
       ))}
     </>

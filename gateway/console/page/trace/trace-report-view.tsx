@@ -2,10 +2,12 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Timeline } from '../timeline/timeline.js';
+import { useNarrow } from '../view/use-narrow.js';
 import { VirtualList } from '../view/virtual-list.js';
 import type { PageFinding, PageRow, TraceReport } from './trace-report.js';
 
 const FINDING_ROW_PIXELS = 32;
+const NARROW_FINDING_ROW_PIXELS = 92;
 
 export function TraceReportView({ report }: { readonly report: TraceReport }): JSX.Element {
   const [mac, setMac] = useState(report.locks[0]?.mac ?? '');
@@ -128,8 +130,11 @@ function Findings({
   readonly onSelect: (finding: PageFinding) => void;
 }): JSX.Element {
   const [rule, setRule] = useState('');
+  const isNarrow = useNarrow();
   const rules = useMemo(() => [...new Set(report.findings.map((each) => each.rule))].sort(), [report]);
   const shown = rule === '' ? report.findings : report.findings.filter((each) => each.rule === rule);
+  // Its row may have no room for the whole sentence.
+  const chosen = shown.find(({ id }) => selected === `finding ${id}`);
   const all = report.violations + report.warnings;
   if (all === 0) return <p class="card empty">No findings: the locks did what the model demands.</p>;
   return (
@@ -151,9 +156,14 @@ function Findings({
           </span>
         )}
       </header>
+      {chosen !== undefined && (
+        <p>
+          Line {chosen.line.toLocaleString('en-US')}: {chosen.message}
+        </p>
+      )}
       <VirtualList
         items={shown}
-        rowPixels={FINDING_ROW_PIXELS}
+        rowPixels={isNarrow ? NARROW_FINDING_ROW_PIXELS : FINDING_ROW_PIXELS}
         keyOf={({ id }) => String(id)}
         label="Findings"
         onOpen={onSelect}
@@ -184,26 +194,30 @@ function Certificate({ rows }: { readonly rows: readonly PageRow[] }): JSX.Eleme
       <summary>
         Certificate: {count('PASS')} passed, {count('FAIL')} failed, {count('NOT SEEN')} not seen
       </summary>
-      <table>
+      <table class="stacked">
         <thead>
           <tr>
             <th scope="col">Verdict</th>
             <th scope="col">Row</th>
             <th scope="col">What must hold</th>
-            <th scope="col">Seen</th>
+            <th scope="col" class="number">
+              Seen
+            </th>
           </tr>
         </thead>
         <tbody>
           {rows.map(({ row, says, verdict, seen }) => (
             <tr key={row}>
-              <td class={verdict === 'FAIL' ? 'bad' : verdict === 'PASS' ? 'good' : ''}>
+              <td class={`verdict ${verdict === 'FAIL' ? 'bad' : verdict === 'PASS' ? 'good' : ''}`}>
                 {VERDICT_SIGNS[verdict]} {verdict}
               </td>
               <td>
                 <code>{row}</code>
               </td>
-              <td>{says}</td>
-              <td class="number">{seen.toLocaleString('en-US')}</td>
+              <td class="prose">{says}</td>
+              <td class="number" data-title="Seen">
+                {seen.toLocaleString('en-US')}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -90,6 +90,17 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   );
 }
 
+/** What is shown where there is no lock at all. */
+export function NoLocks(): JSX.Element {
+  return (
+    <Empty title="No locks yet">
+      <p>
+        An operator adds locks to a merchant: <code>lockgate device add</code>. They are listed here at once.
+      </p>
+    </Empty>
+  );
+}
+
 interface ActionProps {
   /** Makes the call. */
   readonly act: () => Promise<unknown>;

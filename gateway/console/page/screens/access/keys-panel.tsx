@@ -150,7 +150,13 @@ function KeyRow({ apiKey, onChange }: { readonly apiKey: ApiKey; readonly onChan
       <td class="mono">{id}</td>
       <td title={scopes.join(', ')}>{scopes.length === SCOPES.length ? 'all scopes' : scopes.join(', ')}</td>
       <td>
-        used <Age date={last_used_at} clock="wall" />
+        {last_used_at === null ? (
+          'never used'
+        ) : (
+          <>
+            used <Age date={last_used_at} clock="wall" />
+          </>
+        )}
       </td>
       <td>
         {expires_at === null ? (

@@ -26,7 +26,9 @@ export function SessionsPanel({ version }: { readonly version: number }): JSX.El
                     since <Age date={created_at} clock="wall" />
                   </td>
                   <td class="mono">{address}</td>
-                  <td class="hint clip">{agent}</td>
+                  <td class="hint clip" title={agent ?? undefined}>
+                    {agent}
+                  </td>
                   <td>
                     {!current && (
                       <Action tone="quiet" act={() => merchantApi.endSession(id).then(sessions.reload)}>

@@ -113,7 +113,7 @@ function Invitations(): JSX.Element {
     <>
       <form class="inline-form" onSubmit={submit}>
         <label>
-          Name <input name="username" placeholder="may be left to them" />
+          Name <input name="username" placeholder="empty: they choose" />
         </label>
         <label>
           Role{' '}

@@ -1,8 +1,8 @@
 /**
  * A lock's past: the timeline, and beside it a map of where the lock was in the shown time. Dragging over the timeline
- * moves the map at once. Below are the findings and pings of the shown time.
+ * moves the map at once. Further down are the findings and pings of the shown time.
  */
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { TimeRange } from '../../../timeline/timeline-data.js';
 import { useApi } from '../../api/console-api.js';
@@ -22,24 +22,38 @@ interface HistoryProps {
   /** How much time is loaded. */
   readonly days: number;
   readonly onWhy: (id: string) => void;
+  /** What is shown between the timeline and the tables, also while neither is there. */
+  readonly children: ComponentChildren;
 }
 
-export function HistoryPanel({ mac, version, days, onWhy }: HistoryProps): JSX.Element {
+export function HistoryPanel({ mac, version, days, onWhy, children }: HistoryProps): JSX.Element {
   const api = useApi();
   const loaded = useAnswer(
     useCallback(() => loadPast(api, mac, days), [api, mac, days]),
     undefined,
     version,
   );
-  return <WhenLoaded loaded={loaded}>{(history) => <HistoryView mac={mac} {...history} onWhy={onWhy} />}</WhenLoaded>;
+  return (
+    <>
+      <WhenLoaded loaded={loaded}>
+        {(history) => (
+          <HistoryView mac={mac} {...history} onWhy={onWhy}>
+            {children}
+          </HistoryView>
+        )}
+      </WhenLoaded>
+      {loaded.answer === null && children}
+    </>
+  );
 }
 
 interface HistoryViewProps extends LoadedPast {
   readonly mac: string;
   readonly onWhy: (id: string) => void;
+  readonly children: ComponentChildren;
 }
 
-function HistoryView({ mac, whole, past, hasMore, onWhy }: HistoryViewProps): JSX.Element {
+function HistoryView({ mac, whole, past, hasMore, onWhy, children }: HistoryViewProps): JSX.Element {
   // Null while the reader has chosen no part: then all of the loaded time is shown, which follows the present.
   const [chosen, setChosen] = useState<TimeRange | null>(null);
   /** The part that the reader is dragging over. */
@@ -78,6 +92,7 @@ function HistoryView({ mac, whole, past, hasMore, onWhy }: HistoryViewProps): JS
           onSelect={(id) => select(`ping ${id}`)}
         />
       </div>
+      {children}
       {/* What was not loaded is older than all that was, so it is in the shown time only if all of that is. */}
       <FindingTable
         title="Findings"

@@ -5,6 +5,7 @@ import { useLive } from '../../live/use-live.js';
 import { Age } from '../../view/age.js';
 import { cutRows } from '../../view/cut-rows.js';
 import { Badge, lockName } from '../../view/parts.js';
+import { Sentence } from '../../view/sentence.js';
 import { timeText } from '../../view/time-text.js';
 
 /** The maximum number of rows of a table. */
@@ -42,10 +43,12 @@ export function FindingTable({ title, namesLocks = false, findings, hasMore, onW
               <td>
                 <Badge tone={severity === 'violation' ? 'bad' : 'warn'}>{rule}</Badge>
               </td>
-              <td title={timeText(at)}>
+              <td>
                 <Age date={at} />
               </td>
-              <td class="prose">{message}</td>
+              <td class="prose">
+                <Sentence text={message} />
+              </td>
               <td>
                 <button type="button" class="quiet" onClick={() => onWhy(id)}>
                   Why?
@@ -84,7 +87,9 @@ export function PingTable({ pings, hasMore, onWhy }: PingTableProps) {
             <th scope="col">Received</th>
             <th scope="col">Reason</th>
             <th scope="col">State</th>
-            <th scope="col">Battery</th>
+            <th scope="col" class="number">
+              Battery
+            </th>
             <th scope="col">Position</th>
             <th scope="col">
               <span class="hidden">Explanation</span>
@@ -94,7 +99,9 @@ export function PingTable({ pings, hasMore, onWhy }: PingTableProps) {
         <tbody>
           {shown.map((ping) => (
             <tr key={ping.event_id}>
-              <td title={ping.received_at}>{timeText(ping.received_at)}</td>
+              <td title={ping.received_at}>
+                <time dateTime={ping.received_at}>{timeText(ping.received_at)}</time>
+              </td>
               <td>{ping.reason.replace('REASON_', '')}</td>
               <td>{ping.lock_state}</td>
               <td class="number">{ping.battery_percent} %</td>

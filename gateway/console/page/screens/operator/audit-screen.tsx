@@ -75,8 +75,8 @@ function AuditFilter({ since, ...texts }: FilterProps): JSX.Element {
   const first = useRef<HTMLInputElement>(null);
   useKeys(useMemo(() => ({ '/': () => first.current?.focus() }), []));
   const fields = [
-    { name: 'action', title: 'Action', example: 'device.set or device' },
-    { name: 'object', title: 'Object', example: 'a MAC, a name or an id' },
+    { name: 'action', title: 'Action', example: 'such as device.set' },
+    { name: 'object', title: 'Object', example: 'MAC, name or id' },
     { name: 'merchant', title: 'Merchant', example: 'all' },
   ] as const;
   return (

@@ -24,8 +24,10 @@ export function NodesScreen(): JSX.Element {
           <>
             <Health status={answer} isCurrent={status.failure === null} />
             <Presences status={answer} />
-            <Facts status={answer} />
-            <TroubledUrls urls={answer.urls} />
+            <div class="pair">
+              <Facts status={answer} />
+              <TroubledUrls urls={answer.urls} />
+            </div>
           </>
         )}
       </WhenLoaded>
@@ -140,7 +142,10 @@ function Facts({ status }: StatusProps): JSX.Element {
           {notices_unread === 0 ? (
             'none unread'
           ) : (
-            <Badge tone="warn">{notices_unread.toLocaleString('en-US')} unread: lockgate notices</Badge>
+            <>
+              <Badge tone="warn">{notices_unread.toLocaleString('en-US')} unread</Badge>; <code>lockgate notices</code>{' '}
+              lists them
+            </>
           )}
         </Fact>
         {notices_sending !== null && (

@@ -25,11 +25,17 @@ export function TroubledUrls({ urls }: { readonly urls: readonly UrlStatus[] | n
         <table class="stacked">
           <thead>
             <tr>
-              <th scope="col">URL</th>
+              <th scope="col" class="number">
+                URL
+              </th>
               <th scope="col">State</th>
-              <th scope="col">Undelivered</th>
+              <th scope="col" class="number">
+                Undelivered
+              </th>
               <th scope="col">Oldest</th>
-              <th scope="col">Given up</th>
+              <th scope="col" class="number">
+                Given up
+              </th>
               <th scope="col">Merchant</th>
               <th scope="col">Address</th>
             </tr>
