@@ -77,6 +77,49 @@ t.test('marks are where their time is, in the row of their reason', async (t) =>
   t.match(description, /^From .* States: MID, HIGH\. 3 pings and 1 findings/);
 });
 
+t.test('violations are drawn above warnings of the same time', async (t) => {
+  const [violation] = DATA.findings;
+  if (violation === undefined) throw new Error('no finding');
+  const findings = [violation, { ...violation, severity: 'warning', id: 'w' } as const];
+  const drawn = layoutTimeline({ ...DATA, findings }, RANGE, WIDTH).shapes.map(({ item = '' }) => item);
+  t.same(
+    drawn.filter((item) => item.startsWith('finding ')),
+    ['finding w', `finding ${violation.id}`],
+  );
+});
+
+t.test('the row of a reason is shaded where the state of the lock allows such pings', async (t) => {
+  const states = [
+    { atMs: START_MS, row: stateRow('MID') },
+    { atMs: START_MS + Hours(4), row: stateRow('LOW_BATTERY') },
+    { atMs: START_MS + Hours(6), row: stateRow('AIRPLANE') },
+  ];
+  const { shapes, left, right } = layoutTimeline({ ...DATA, states }, RANGE, WIDTH);
+  const [lowBattery] = states.slice(1);
+  // Theft and the daily ping, and both are allowed in MID; LOW_BATTERY may allow one of them, AIRPLANE neither.
+  const expected = [lowBattery?.row.period, lowBattery?.row.theft].flatMap((isAllowed) => [
+    'allowed in MID',
+    ...(isAllowed ? ['allowed in LOW_BATTERY'] : []),
+  ]);
+  const shaded = withClass(shapes, 'allowed');
+  t.same(
+    shaded.map(({ title }) => title),
+    expected,
+  );
+  t.equal(shaded[0]?.attributes.x, left);
+  t.equal(Math.round(Number(shaded[0]?.attributes.width)), Math.round(0.4 * (right - left)), 'four of the ten hours');
+});
+
+t.test('the end of a connection that was not closed has a mark', async (t) => {
+  const [closed] = DATA.connections;
+  if (closed === undefined) throw new Error('no connection');
+  const lost = { ...closed, outcome: 'bad' } as const;
+  const marks = (connection: typeof closed) =>
+    withClass(layoutTimeline({ ...DATA, connections: [connection] }, RANGE, WIDTH).shapes, 'connection-loss').length;
+  t.equal(marks(closed), 0);
+  t.equal(marks(lost), 1);
+});
+
 t.test('the axis has round times, with no more digits than needed, and the dates in UTC', async (t) => {
   const timesOf = (fromMs: number, spanMs: number, width = WIDTH): (string | undefined)[] =>
     withClass(layoutTimeline(DATA, { fromMs, toMs: fromMs + spanMs }, width).shapes, 'time').map(({ text }) => text);

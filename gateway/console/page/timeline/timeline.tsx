@@ -119,6 +119,7 @@ export function Timeline({ data, whole, range, onRange, onBrush, selected, onSel
           />
         )}
       </svg>
+      <p class="hint">The row of a reason is shaded while the lock’s power state allows such pings.</p>
     </section>
   );
 }

@@ -19,6 +19,7 @@ article > svg { width: 100%; height: auto; display: block; font-family: system-u
 .label, .time, .name { font-size: 12px; fill: #1b1f24; } .name { font-weight: 600; }
 .state { stroke: #57606a; stroke-width: .6; } .MID { fill: #dbe9fb; } .HIGH { fill: #8fc1f5; }
 .RECOVERY { fill: #f6c26b; } .LOW_BATTERY { fill: #f2a39b; } .AIRPLANE { fill: #c9ccd1; }
+.allowed { fill: #ecf0f2; } .connection-loss { stroke: #a40e26; stroke-width: 2; }
 .ping { fill: #24466b; } .connection { fill: #57606a; } .command.good { fill: #116329; }
 .command.bad { fill: #a40e26; } .command.open { fill: #7a4b00; } .axis { stroke: #57606a; fill: none; }
 path.violation { fill: #a40e26; } circle.warning { fill: #fff; stroke: #7a4b00; stroke-width: 2; }
