@@ -31,7 +31,16 @@ export function InvitationScreen({ token, onLogin }: InvitationProps): JSX.Eleme
   const offer = useAnswer(useCallback(() => merchantApi.lookUpInvitation(token), [token]));
   return (
     <main class="login">
-      <WhenLoaded loaded={offer}>{(found) => <AcceptForm token={token} offer={found} onLogin={onLogin} />}</WhenLoaded>
+      <div>
+        <WhenLoaded loaded={offer}>
+          {(found) => <AcceptForm token={token} offer={found} onLogin={onLogin} />}
+        </WhenLoaded>
+        {offer.failure !== null && (
+          <p>
+            Ask for a new link, or <a href={location.pathname}>log in</a>.
+          </p>
+        )}
+      </div>
     </main>
   );
 }

@@ -57,6 +57,13 @@ export function CommandPanel({ mac, version, onWhy }: PanelProps): JSX.Element {
     await api.sendCommand(mac, body, crypto.randomUUID());
     setSentCount((before) => before + 1);
   };
+  if (commands.failure?.status === 403)
+    return (
+      <section class="card" aria-label="Commands">
+        <h2>Commands</h2>
+        <p class="hint">Your role may not see or send commands.</p>
+      </section>
+    );
   return (
     <section class="card" aria-label="Commands">
       <h2>Commands</h2>
