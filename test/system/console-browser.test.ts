@@ -11,6 +11,7 @@ import { runCommand } from '../helpers/cli/command-line.js';
 import {
   goTo,
   injectedElements,
+  LOOKS,
   nextCommand,
   periodPing,
   press,
@@ -120,12 +121,13 @@ async function resendDead(t: Test, { page, receiver }: Day): Promise<void> {
 const SCREENS = ['now', 'locks', 'map', 'deliveries', 'live', 'audit', 'nodes', 'settings', 'trace'];
 
 async function checkScreens(t: Test, { page }: Day): Promise<void> {
-  for (const value of ['light', 'dark']) {
+  for (const [value, width] of LOOKS) {
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+    await page.setViewport({ width, height: 900 });
     for (const address of [...SCREENS, `lock/${formatMac(MAC)}`]) {
       await goTo(page, `#/${address}`);
       await page.waitForFunction("document.querySelector('main h1, main .map, main .empty') !== null", TIMEOUT);
-      t.same(await seriousFindings(page), [], `${address}, ${value}`);
+      t.same(await seriousFindings(page), [], `${address}, ${value}, ${width} px`);
       t.equal(await injectedElements(page), 0, `${address} shows texts as text`);
     }
   }

@@ -16,6 +16,7 @@ import { addUser, PASSWORD } from '../helpers/console/dashboard.js';
 import {
   goTo,
   injectedElements,
+  LOOKS,
   nextCommand,
   periodPing,
   press,
@@ -177,13 +178,14 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
 async function checkScreens(t: Test, { gateway, page }: Day): Promise<void> {
   await gateway.merchants.apiKeys.create(MERCHANT, HTML_NAMES.key);
   await addUser(gateway, MERCHANT, HTML_NAMES.user, 'viewer');
-  for (const value of ['light', 'dark']) {
+  for (const [value, width] of LOOKS) {
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+    await page.setViewport({ width, height: 900 });
     for (const address of ['now', 'locks', 'map', `lock/${formatMac(MAC)}`, 'deliveries', 'access', 'bills', 'trace']) {
       await goTo(page, `#/${address}`);
       await page.waitForFunction("document.querySelector('main h1, main .map, main .empty') !== null", TIMEOUT);
       for (const text of SHOWN[address] ?? []) await waitForText(page, text);
-      t.same(await seriousFindings(page), [], `${address}, ${value}`);
+      t.same(await seriousFindings(page), [], `${address}, ${value}, ${width} px`);
       t.equal(await injectedElements(page), 0, `${address} shows names as text`);
     }
   }

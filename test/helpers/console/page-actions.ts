@@ -8,6 +8,14 @@ import type { TestLock } from '../mqtt/test-lock.js';
 /** The time limit of a wait. */
 export const TIMEOUT = { timeout: 20_000 };
 
+/** The colours and widths, in CSS pixels, in which every screen is checked for accessibility. */
+export const LOOKS: readonly (readonly [colours: string, width: number])[] = [
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 360],
+  ['dark', 360],
+];
+
 /** Waits until the page shows a text. */
 export async function waitForText(page: BrowserPage, text: string): Promise<void> {
   await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`, TIMEOUT);
