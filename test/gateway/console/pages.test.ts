@@ -159,8 +159,10 @@ t.test('without a build, the error says what to run', async (t) => {
 
 t.test('the HTML names tiles of this gateway alone, and the text of their attribution is escaped', async (t) => {
   const options = { clock: new ManualClock(), userAgent: 'test', onFailure: () => undefined };
-  const htmlOf = (url: string, attribution = ''): string =>
-    pages.html('merchant', openStreetMap({ mapTiles: readMapTiles(url, attribution) ?? null, mapStreets: null }, options).note);
+  const htmlOf = (url: string, attribution = ''): string => {
+    const mapTiles = readMapTiles(url, attribution) ?? null;
+    return pages.html('merchant', openStreetMap({ mapTiles, mapStreets: null }, options).note);
+  };
   const html = htmlOf('https://tiles.example.com/{z}/{x}/{y}.png?key=secret', '"<b>');
   t.match(html, ' data-map-tiles="/console/tiles/{z}/{x}/{y}" data-map-attribution="&#34;&#60;b&#62;"');
   t.notMatch(html, /example|secret/, 'nothing of the address, which may have a key');
