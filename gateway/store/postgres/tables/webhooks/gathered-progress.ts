@@ -35,12 +35,13 @@ export function gatherProgress(progress: readonly DeliveryProgress[]): DeliveryP
   });
 }
 
-/** Attempts are stored before damaged events, so an attempt at an event that was damaged before it needs a later one. */
+/** Attempts are stored before damaged events: one at an event that was damaged before must be stored apart. */
 function mayFollow({ damaged }: Gathered, { attempts }: DeliveryProgress): boolean {
   return damaged.size === 0 || !attempts.some(({ uplinkId }) => damaged.has(uplinkId));
 }
 
-function add(gathered: Gathered, { attempts, blocked = [], damaged = [], cursor, ...changes }: DeliveryProgress): void {
+function add(gathered: Gathered, progress: DeliveryProgress): void {
+  const { attempts, blocked = [], damaged = [], cursor, ...changes } = progress;
   gathered.last = { ...gathered.last, ...changes };
   for (const attempt of attempts) gathered.attempts.push(attempt);
   for (const event of blocked) gathered.blocked.push(event);
