@@ -316,7 +316,8 @@ t.test('only the gateway’s own page can use a session, for reads and changes',
 });
 
 t.test('sessions are listed and ended, and their streams with them', async (t) => {
-  const gateway = await testGateway(t);
+  // The clock stands still, so that no regular check ends a stream: only the end of its session does.
+  const gateway = await testGateway(t, { wallClock: new ManualClock(Date.UTC(2026, 10, 20, 6)) });
   const reader = await openSession(gateway, await makeToken(gateway, 'map', 'read'));
   const admin = await openSession(gateway);
   const listOf = async (cookie: string) =>
@@ -388,7 +389,8 @@ t.test('streams end with a session that another gateway with the same store ende
 });
 
 t.test('one session more than the maximum ends the oldest, and all of its streams', async (t) => {
-  const gateway = await testGateway(t);
+  // The clock stands still, so that no regular check ends a stream: only the end of its session does.
+  const gateway = await testGateway(t, { wallClock: new ManualClock(Date.UTC(2026, 10, 20, 6)) });
   const oldest = await openSession(gateway);
   const headers = pageHeaders(gateway.operatorPort, oldest);
   const open = (path: string) => StreamClient.open(t, gateway.operatorPort, path, headers);

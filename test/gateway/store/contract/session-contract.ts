@@ -41,6 +41,13 @@ const ENDS: readonly [name: string, end: (store: Store, id: bigint) => Promise<u
 ];
 
 export function sessionContract(engine: string, open: OpenStore): void {
+  userSessions(engine, open);
+  sessionOwners(engine, open);
+  links(engine, open);
+  lastOwner(engine, open);
+}
+
+function userSessions(engine: string, open: OpenStore): void {
   t.test(`${engine}: a user’s sessions end for good with the user, the role and the password`, async (t) => {
     const { store } = await withLock(t, open);
     const { consoleSessions, people } = store;
@@ -62,7 +69,9 @@ export function sessionContract(engine: string, open: OpenStore): void {
     await people.changeUser(1, 1n, { passwordHash: 'another', ...(kept !== undefined && { keptSessionId: kept }) });
     t.same([await isOpen(11), await isOpen(12)], [true, false], 'the session that changes the password is kept');
   });
+}
 
+function sessionOwners(engine: string, open: OpenStore): void {
   t.test(`${engine}: a session is listed and ended by its owner alone`, async (t) => {
     const { store } = await withLock(t, open);
     const { consoleSessions } = store;
@@ -90,7 +99,9 @@ export function sessionContract(engine: string, open: OpenStore): void {
     t.equal(await consoleSessions.find(hashOf(1), NOW_MS), null);
     t.equal(await consoleSessions.end(operatorId, 'operators'), true);
   });
+}
 
+function links(engine: string, open: OpenStore): void {
   t.test(`${engine}: a link opens one session, until it expires; the oldest of too many is gone`, async (t) => {
     const { store } = await withLock(t, open);
     const { consoleSessions, operatorTokens } = store;
@@ -125,7 +136,9 @@ export function sessionContract(engine: string, open: OpenStore): void {
     t.equal(await redeem(oldest), null);
     t.match(await redeem(next), { tokenId: null });
   });
+}
 
+function lastOwner(engine: string, open: OpenStore): void {
   t.test(`${engine}: the last owner is not removed and stays owner`, async (t) => {
     const { store } = await withLock(t, open);
     const { people } = store;
