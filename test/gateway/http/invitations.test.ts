@@ -32,6 +32,7 @@ const UNKNOWN = `lgi_${'x'.repeat(43)}`;
 interface Created {
   readonly id: number;
   readonly token: string;
+  readonly path: string;
 }
 
 /** Starts a gateway whose clock advances only by `advance`, and returns functions to invite and to accept. */
@@ -69,8 +70,9 @@ async function canLogIn(gateway: Gateway, username: string, password: string): P
 
 t.test('an invited person chooses a name and a password, once', async (t) => {
   const { gateway, invite, post, accept } = await setUp(t);
-  const { id, token } = await invite();
+  const { id, token, path: address } = await invite();
   t.match(token, /^lgi_[\w-]{43}$/);
+  t.equal(address, `/#invitation=${token}`, 'browsers send no fragment, so that no server logs the token');
   const offer = { merchant: MERCHANT, username: null, dashboard: 'owner', expires_at: '2026-11-27T00:00:00.000Z' };
   t.match(await post('look-up', { token }), { status: 200, body: offer });
   t.match(await accept(token, { username: undefined }), { status: 400, body: { errors: [{ pointer: '/username' }] } });
