@@ -1,4 +1,5 @@
-// The HTML around a help page: the search, the page, its headings, the menu. Only the search and the copy buttons need scripts.
+// The HTML around a help page: the search, the page, its headings, the menu. Only the search and the copy buttons need
+// scripts.
 import { relativeAddress } from './page-list.mjs';
 
 /** The HTML of a page. `sections` is the menu, `assets` are script and style sheet, `search` is the search's file. */

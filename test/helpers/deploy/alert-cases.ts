@@ -33,8 +33,9 @@ function withInstance(series: string, instance: string): string {
 }
 
 /**
- * Lets promtool check which alerts fire. Since promtool takes a tenth of a second for each test, all cases are one test:
- * each case is a gateway, and one Prometheus watches them all. The alerts of one gateway must not depend on another's.
+ * Lets promtool check which alerts fire. Since promtool takes a tenth of a second for each test, all cases are one
+ * test: each case is a gateway, and one Prometheus watches them all. The alerts of one gateway must not depend on
+ * another's.
  */
 export function checkFired(test: Test, cases: readonly AlertCase[]): void {
   const file = path.join(tempFolder(test), 'case.yaml');

@@ -1,7 +1,7 @@
 /**
  * A guest machine with systemd as its init system, for tests of a systemd unit. `systemd-nspawn` boots the guest from
- * the host's files, with a layer in memory over them: what the guest installs and writes is gone afterwards. Its network
- * is a loopback interface of its own, so its ports can't clash with the host's.
+ * the host's files, with a layer in memory over them: what the guest installs and writes is gone afterwards. Its
+ * network is a loopback interface of its own, so its ports can't clash with the host's.
  *
  * It needs root, the right to mount, and Debian's `systemd-container`. The guest is not registered with a container
  * manager; commands enter its namespaces with `nsenter`.

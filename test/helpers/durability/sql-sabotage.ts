@@ -1,8 +1,8 @@
 /**
  * Sabotages that change what a gateway sends to PostgreSQL. Each commit contains a *fence*: a condition that lets it
- * store nothing once the gateway's claim on its part of the database has ended, since other gateways may have taken over
- * by then. The sabotages remove the fence. They change the driver of the whole process, so only a gateway in a process
- * of its own may have one.
+ * store nothing once the gateway's claim on its part of the database has ended, since other gateways may have taken
+ * over by then. The sabotages remove the fence. They change the driver of the whole process, so only a gateway in a
+ * process of its own may have one.
  */
 import pg from 'pg';
 
