@@ -129,6 +129,9 @@ function links(engine: string, open: OpenStore): void {
     t.equal((await consoleSessions.list('operators', NOW_MS)).length, 2);
     await operatorTokens.revoke('map', NOW_MS);
     t.same(await consoleSessions.list('operators', NOW_MS), [], 'they end with the token');
+    // The rows of tokens that were revoked long ago are deleted.
+    await redeem(await addLink({ tokenId: 999 }));
+    t.same(await consoleSessions.list('operators', NOW_MS), [], 'a token that is gone is not valid');
     t.equal(await redeem(await addLink({ sessionEndsAtMs: 500 }), 500), null, 'the token has expired');
     t.equal(await redeem(await addLink(), END_MS), null, 'the link has expired');
     const [oldest, next] = [await addLink({ tokenId: null }), await addLink({ tokenId: null })];
