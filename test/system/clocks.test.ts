@@ -121,7 +121,9 @@ t.test(
     t.match(confirmed, { confirmed: true, before: { state: 'ahead' }, clock: { state: 'agrees' } });
     await site.waitForClockState('agrees');
     await pingFromAllLocks(t, site, Days(5));
-    t.match(await site.client.get('/audit?limit=1'), { entries: [{ action: 'clock.confirm', outcome: 'done' }] });
+    // Near the end of a month the step also closes the month, which is audited too.
+    const { entries } = await site.client.get<{ entries: unknown[] }>('/audit?action=clock.confirm&limit=1');
+    t.match(entries, [{ action: 'clock.confirm', outcome: 'done' }]);
     await site.stop();
   },
 );
