@@ -7,7 +7,11 @@ import { readFutureTime, readPastTime } from './terminal/time-text.js';
 
 /** The present by each of the gateway's clocks, ms since the epoch. */
 export interface GatewayClocks {
-  /** For receipts, the presence of locks (online, asleep, late), commands, and reasons why the gateway is not ready. */
+  /**
+   * The run's clock, by which the gateway judges locks, and which a demonstration speeds up: for times at which uplinks
+   * were received, the presence of locks (online, asleep, late), commands, and
+   * reasons why the gateway is not ready.
+   */
   readonly runMs: number;
   /** For credentials, users, merchants, notices and the audit log. */
   readonly dateMs: number;

@@ -1,6 +1,7 @@
 /**
  * For each rule of power/rules.ts: why the rule exists, to which uplinks it applies, and why an uplink complies with it
- * (protocol.md §3). There is no sentence for a broken rule here: the message of the judge's finding explains it.
+ * (protocol.md §3). There is no sentence for a broken rule here: the message of the judge's finding explains it. Those
+ * of protocol.md, "What a lock must do", are in must-rules.ts.
  */
 
 import type { Belief } from '../power/judge/belief.js';
@@ -172,15 +173,16 @@ function whyPeriodComplies({ model, event, history }: RuleCase): string {
   const { timeMs } = event.uplink;
   const { periodSequenceSpan } = model.bounds;
   const times = history.beliefBefore.periods.map((ping) => ping.timeMs).filter((each) => each <= timeMs);
-  const startMs = lastSequenceStart(times, periodSequenceSpan);
+  const startMs = lastSeriesStart(times, periodSequenceSpan);
   if (startMs === undefined) return 'no daily ping before it is known';
+  const span = describeSpan(periodSequenceSpan);
   if (timeMs - startMs <= periodSequenceSpan)
-    return `it belongs to the daily ping of ${describeTime(startMs)}: pings within 10 min are one sequence`;
+    return `it belongs to the daily ping of ${describeTime(startMs)}: pings within ${span} are one sequence`;
   return `the daily ping before it was made at ${describeTime(startMs)}, ${describeSpan(timeMs - startMs)} earlier`;
 }
 
-/** When the last sequence of `times`, which are sorted, started. */
-function lastSequenceStart(times: readonly number[], spanMs: number): number | undefined {
+/** When the last series of `times`, which are sorted, started: the times within `spanMs` of a first one. */
+function lastSeriesStart(times: readonly number[], spanMs: number): number | undefined {
   let startMs: number | undefined;
   for (const each of times) if (startMs === undefined || each - startMs > spanMs) startMs = each;
   return startMs;
@@ -190,6 +192,7 @@ function whyStateComplies(ruleCase: RuleCase): string {
   const { event, history } = ruleCase;
   const { boot, sequence } = event.uplink;
   const state = lockStateOf(ruleCase);
+  // A life of a lock ends when its flash is wiped; boots are counted from 1 again.
   const before = ownUplinks(history.before).find(({ credential, life, uplink }) => {
     const isOfBoot = credential === event.credential && life === event.life && uplink.boot === boot;
     return isOfBoot && uplink.sequence === sequence - 1;
@@ -197,6 +200,7 @@ function whyStateComplies(ruleCase: RuleCase): string {
   const body = before?.uplink.body;
   if (before === undefined || body === undefined || body.kind === 'ack')
     return whyFirstStateComplies(history.beliefBefore, state);
+  // LOW_BATTERY and AIRPLANE have no state-change pings, so the change was reported only now.
   if (body.lockState === state)
     return `the uplink before it (${uplinkLabel(before.uplink)}) was made in a silent state`;
   return `the uplink before it (${uplinkLabel(before.uplink)}) reports ${body.lockState}, and this one ${state}`;

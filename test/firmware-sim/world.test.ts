@@ -241,7 +241,8 @@ function worldLines(lines: readonly string[]): WorldLine[] {
 
 /**
  * The maximum time between the end of an outage of network, modem or power and a warning that the outage explains. The
- * judge warns when no daily ping has come for 25 h or a lock is offline for 10 min; the rest is for retries.
+ * judge warns when no daily ping has come for 25 h or a lock is offline for 10 min; the rest is for retries. A
+ * connection that breaks without a close-connection ping (not-closed) does so when the outage begins.
  */
 const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
   'not-closed': Seconds(2),
@@ -252,6 +253,7 @@ const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
 
 /** The messages of the findings that came neither during an outage nor soon after one. */
 function unexplained(lines: readonly string[], findings: ReturnType<typeof findingsIn>): string[] {
+  // Of each lock, the beginnings and ends of losses of coverage, and boots and modem restarts, which last a moment.
   const outages = new Map<string, { atMs: number; isLasting: boolean }[]>();
   for (const { at, mac, coverage, modem_reset: reset, boot } of worldLines(lines)) {
     if (coverage === undefined && reset === undefined && boot === undefined) continue;

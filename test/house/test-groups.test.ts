@@ -1,4 +1,5 @@
 // Checks which test files share a process, and that the output of such a process is divided into that of its files.
+// Only files that the build compiles into one file, the bundle, can share a process.
 import t from 'tap';
 import { countTap } from '../helpers/house/count-tap.js';
 import { groupFiles, splitGroup } from '../helpers/house/test-groups.js';
@@ -73,7 +74,8 @@ t.test('if the process fails after all files passed, the last file fails', async
 });
 
 t.test('cheap files of the bundle share a process, neighbours first, up to a limit', async (t) => {
-  // The CPU seconds of each file.
+  // Alone are files that are expensive by themselves, those outside the bundle, and system tests. test-groups.ts has
+  // the limits. The numbers are CPU seconds.
   const costs: Record<string, number> = { 'a/1': 5, 'b/1': 5, 'a/2': 25, 'a/3': 0.2, 'dist/test/system/x': 0.1 };
   for (let i = 10; i < 16; i += 1) costs[`c/${i}`] = 12;
   const options = {

@@ -26,7 +26,7 @@ async function assertNothingExpired(t: Test, site: ClockSetup, commandId: number
   t.match(await site.client.get(`/commands/${commandId}`), { state: 'queued' }, 'no command expired');
 }
 
-/** Requests a command that expires in a day, for a lock that is not connected. Returns the command's id. */
+/** Requests a command that expires in a day, for a lock that never subscribes to commands. Returns the command's id. */
 async function requestCommand(site: ClockSetup): Promise<number> {
   const body = { macs: [formatMac(site.first.mac)], type: 'set-power', parameters: { mode: 'HIGH' } };
   const { commands } = await site.client.post<{ commands: { id: number }[] }>('/commands', body);

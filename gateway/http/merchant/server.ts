@@ -2,9 +2,9 @@
  * The merchants' HTTP server: serves the routes of routes.ts, within limits. Errors are problem documents (RFC 9457).
  *
  * The server checks a request in this order: the route, the length of the body, the caller, the caller's budget, the
- * content type, the route's schemas. So no body is read before its sender is authenticated. Only a request's route,
- * status and id may be logged, since a login has a password in its URL. An authenticated request is charged to the
- * merchant's budgets, any other request to the budgets of its address (docs/http.md, "How much").
+ * content type, the route's schemas. So no body is read before its sender is authenticated. A request's URL, headers
+ * and body are never logged, since the specification's login has a password in its URL. An authenticated request is
+ * charged to the merchant's budgets, any other request to the budgets of its address (docs/http.md, "How much").
  */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -93,7 +93,7 @@ export class HttpServer {
   /** Requests that were charged to their address. */
   readonly #chargedToAddress = new WeakSet<FastifyRequest>();
   readonly #heavyTurns = new HeavyTurns();
-  /** The places of running calls of authenticated merchants. */
+  /** Limits how many calls of one merchant run at once; a call gives its place up while it waits for something else. */
   readonly #places = new CallPlaces();
   /** Checks the requests of the dashboard's page. */
   readonly #guard: PageGuard;
@@ -112,7 +112,7 @@ export class HttpServer {
       serverFactory: options.connections.makeServer,
       clientErrorHandler: answerClientError,
       genReqId: () => `req_${randomBytes(10).toString('hex')}`,
-      // A login has side effects, although it is a GET.
+      // The specification's login has side effects, although it is a GET.
       exposeHeadRoutes: false,
       routerOptions: { maxParamLength: MAX_PATH_PART_CHARS },
       // An invalid path fails before routing; Fastify's own answer would quote it.
@@ -258,7 +258,7 @@ export class HttpServer {
       }
     }
     for (const route of [...CONSOLE_ROUTES, ...mapRoutes(this.#options.map)]) {
-      // A login is charged to its address.
+      // A login on the dashboard is charged to its address.
       if (route.isLogin !== true) this.#merchantPaths.add(routerPath(route));
       this.#addMerchantRoute(route);
     }
@@ -292,27 +292,30 @@ export class HttpServer {
         const address = proxies.clientOf(request.raw);
         const isOfMerchant = caller.merchantId !== UNAUTHENTICATED.merchantId;
         const place = isOfMerchant ? await this.#places.enter(caller.merchantId, hangUp.signal) : undefined;
-        const call: Call = {
-          parts: this.#merchants(),
-          ...caller,
-          who: whoOf(caller, request, address),
-          url: request.url,
-          params: request.params as Record<string, string>,
-          query,
-          headers: request.headers,
-          body: request.body,
-          address,
-          // As a trusted TLS proxy reports it.
-          isHttps: proxies.isHttps(request.raw),
-          takeRequest: (merchantId) => {
-            this.#callers.set(request, { ...UNAUTHENTICATED, merchantId });
-            this.#options.budgets.takeRequest(merchantId, lengthOf(request));
-          },
-          signal: hangUp.signal,
-          waitOutside: place?.waitOutside ?? ((wait) => wait()),
-          isStillAllowed: () => this.#isStillAllowed(route, caller, request),
+        const handle = async () => {
+          const call: Call = {
+            parts: this.#merchants(),
+            ...caller,
+            who: whoOf(caller, request, address),
+            url: request.url,
+            params: request.params as Record<string, string>,
+            query,
+            headers: request.headers,
+            body: request.body,
+            address,
+            // As a trusted TLS proxy reports it.
+            isHttps: proxies.isHttps(request.raw),
+            takeRequest: (merchantId) => {
+              this.#callers.set(request, { ...UNAUTHENTICATED, merchantId });
+              this.#options.budgets.takeRequest(merchantId, lengthOf(request));
+            },
+            signal: hangUp.signal,
+            waitOutside: place?.waitOutside ?? ((wait) => wait()),
+            isStillAllowed: () => this.#isStillAllowed(route, caller, request),
+          };
+          return { call, answer: await this.#handleInTurn(route, call) };
         };
-        const answer = await this.#handleInTurn(route, call).finally(() => place?.leave());
+        const { call, answer } = await handle().finally(() => place?.leave());
         noteChange(route, call, answer);
         return await send(reply, answer);
       },
@@ -320,8 +323,9 @@ export class HttpServer {
   }
 
   /**
-   * Handles a call in its turn. Most calls read tables of the store for some milliseconds without a pause, so several
-   * that begin in one turn of the event loop would delay a ping by their sum (interfaces.md §2).
+   * Handles a call. A GET with an API key waits for its turn: most of these read tables of the store for some
+   * milliseconds without a pause, so several that begin in one turn of the event loop would delay a ping by their sum
+   * (interfaces.md §2). People on the dashboard are few.
    */
   async #handleInTurn(route: MerchantRoute, call: Call): Promise<Awaited<ReturnType<MerchantRoute['handle']>>> {
     if (route.method === 'GET' && call.key !== undefined) await call.parts.ownData.turns.next(call.signal);

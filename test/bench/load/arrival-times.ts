@@ -16,8 +16,8 @@ import { newBootNumber, rideUplink } from './ping-template.js';
 export type MeasureArrivals = (gateway: number, pings: number) => Promise<Milliseconds[]>;
 
 /**
- * Adds a URL for a receiver, and connects a lock to each of the MQTT ports. As many of the bench's locks must be
- * registered; `client` is the operator's interface of any of the gateways.
+ * Adds a URL for a receiver, and connects a lock to each of the MQTT ports. The first of the bench's locks, one for
+ * each port, must be registered already; `client` is the operator's interface of any of the gateways.
  */
 export async function startArrivals(
   resources: Resources,

@@ -98,8 +98,8 @@ function closeSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closeSchema);
   if (typeof schema !== 'object' || schema === null) return schema;
   const members = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closeSchema(value)]));
-  const isClosed = members.type === 'object' && members.additionalProperties === undefined;
-  return isClosed ? { ...members, additionalProperties: false } : members;
+  const isOpen = members.type === 'object' && members.additionalProperties === undefined;
+  return isOpen ? { ...members, additionalProperties: false } : members;
 }
 
 type Call = readonly [method: 'GET' | 'POST' | 'PATCH' | 'DELETE', route: string, path?: string, body?: object];
@@ -276,6 +276,7 @@ t.test('a full quota is refused with 429, which the document has', async (t) => 
   t.match(await add('bo'), { status: 429, body: { code: 'quota-full', budget: 'users' } });
   const { paths } = await documentOf(gateway);
   const refused = { content: { 'application/problem+json': {} }, headers: { 'retry-after': {} } };
+  // A route with a quota, and one with a budget.
   for (const route of ['/users', '/devices/{mac}/test-webhook'])
     t.match(paths[route]?.post?.responses, { 429: refused }, route);
 });

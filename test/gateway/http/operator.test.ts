@@ -140,7 +140,7 @@ t.test('only the token in the Authorization header is accepted, and all refusals
     ['another site’s page', 'POST', '/merchants', { ...fromPage, 'content-type': 'text/plain' }],
     ['a browser’s preflight request', 'OPTIONS', '/status', { ...fromPage, 'access-control-request-method': 'GET' }],
     ['a name that leads here (DNS rebinding)', 'GET', '/status', { host: 'evil.example', ...fromPage }],
-    ['a proxy that says who it is', 'GET', '/status', { 'x-forwarded-for': '127.0.0.1', host: 'localhost' }],
+    ['a caller that claims to be local', 'GET', '/status', { 'x-forwarded-for': '127.0.0.1', host: 'localhost' }],
     ['metrics', 'GET', '/metrics', {}],
     ['health', 'GET', '/readyz', {}],
     ['the document', 'GET', '/openapi.json', {}],

@@ -46,7 +46,7 @@ t.test('what is remembered stays right while uplinks come', async (t) => {
   t.ok(receivedAtMs.length > 20);
 });
 
-t.test('at most 1,000 times are remembered', async (t) => {
+t.test('the answers for at most 1,000 moments are remembered', async (t) => {
   const db = new SqliteDatabase(':memory:');
   t.teardown(() => db.close());
   db.exec('CREATE TABLE uplink (id integer PRIMARY KEY, received_at_ms integer); INSERT INTO uplink VALUES (7, 9000)');

@@ -53,7 +53,7 @@ export function checkDeliveries(
   const idOfPing = new Map<string, string>();
   const firstArrivalOfId = new Map<string, { readonly ping: string; readonly bodyHash: string }>();
   const accepted = new Set<string>();
-  /** For each lock, the latest ping that arrived for the first time; later first arrivals must be newer pings. */
+  /** For each lock, the newest ping that has arrived; what arrives for the first time after it must be newer. */
   const lastNewPing = new Map<string, PingKey>();
   const overtaking = new Set(
     locks.flatMap((lock) => (lock.overtaking ?? []).map((pingKey) => keyOf(lock.mac, pingKey))),
@@ -71,7 +71,8 @@ export function checkDeliveries(
           'out-of-order',
           `ping ${ping} came for the first time after ${keyOf(arrival.mac, newestBefore)} had`,
         );
-      if (!overtaking.has(ping)) lastNewPing.set(arrival.mac, arrival);
+      const isNewest = newestBefore === undefined || isAfter(arrival, newestBefore);
+      if (isNewest && !overtaking.has(ping)) lastNewPing.set(arrival.mac, arrival);
     } else if (id !== webhookId) addFinding('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
     const firstArrival = firstArrivalOfId.get(webhookId);
     if (firstArrival === undefined) firstArrivalOfId.set(webhookId, { ping, bodyHash });
@@ -85,7 +86,7 @@ export function checkDeliveries(
     for (const pingKey of [...acked, ...unacked]) sent.add(keyOf(mac, pingKey));
     for (const pingKey of acked) {
       const ping = keyOf(mac, pingKey);
-      if (!accepted.has(ping)) addFinding('missing', `ping ${ping} was acknowledged and never arrived`);
+      if (!accepted.has(ping)) addFinding('missing', `ping ${ping} was acknowledged, but the merchant never accepted it`);
     }
   }
   for (const ping of idOfPing.keys()) {

@@ -148,7 +148,7 @@ export const SABOTAGES: Readonly<Record<StoreSabotageName, (store: Store) => Sto
     }),
 };
 
-/** The parts of a store's ownership, as an object of its own. */
+/** A copy of a store's ownership that can be spread: its parts may be getters of a class, which a spread leaves out. */
 function ownershipOf({ ownership: { slot, locks, urls, duties, signals } }: Store): Ownership {
   return { slot, locks, urls, duties, signals };
 }

@@ -80,6 +80,7 @@ export class SteppedLock {
       const event = events[next];
       const eventMs = event === undefined ? untilMs : startMs + timeOfDay(event.at);
       const nextMs = Math.min(eventMs, this.#wake?.dueMs ?? untilMs, untilMs);
+      // At least 1 ms, so that a lock that wants to wake at once can't stop the time.
       clock.advance(Math.max(nextMs - clock.now(), 1));
       if (event === undefined || eventMs > clock.now()) await this.#sendEvent('tick');
       else {

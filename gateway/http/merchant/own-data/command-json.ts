@@ -33,7 +33,7 @@ export const Command = Type.Object(
     type: CommandType,
     parameters: Type.Object({}, { additionalProperties: true, description: PARAMETERS_SENTENCE }),
     state: StateWord,
-    detail: Type.String({ description: 'The lock’s reason; empty if there is none.' }),
+    detail: Type.String({ description: 'Why the lock rejected the command, or failed; empty if it gave no reason.' }),
     waits: Type.Unsafe({
       anyOf: [Type.Object({ for: Type.String(), text: Type.String(), due_at: MaybeTime }), { type: 'null' }],
       description: 'What an unfinished command waits for.',

@@ -1,6 +1,6 @@
 /**
- * The number of the last addition of usage that each gateway has stored, by its slot (the part of the log that it
- * writes) and its epoch (a random number of the process). An addition whose answer was lost is made again under its
+ * For each slot (a gateway's part of the log), the number of the last addition of usage that its gateway has stored,
+ * and that gateway's epoch (a random number of its process). An addition whose answer was lost is made again under its
  * number, and so counted once. Released: must not change.
  */
 export const USAGE_MARKS = `

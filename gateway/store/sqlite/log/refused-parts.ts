@@ -1,7 +1,7 @@
 /** Which conditional parts of a commit were not stored (../../contract/log/commit-result.ts). Pure. */
 import { type PackedCommit, type PackedExtra, UPLINK_WORD, wordsOf } from '../../log/packed-commit.js';
 
-/** Whether the item is the lock event about the sending of a command that the commit does not change. */
+/** Whether the item is the event "command sent" of a command whose change to `sent` was refused. */
 export function isRefusedSending(
   { commands }: PackedCommit,
   refusedCommands: readonly number[],
@@ -18,7 +18,7 @@ export function repeatedUplinkIndexes({ count, uplinks, extras }: PackedCommit):
   const indexes: number[] = [];
   let [start, nextExtra] = [0, 0];
   for (let uplink = 0; uplink < count; uplink += 1) {
-    // `after`: how many uplinks come before the other item.
+    // An extra is an item that is no uplink; `after` is the number of uplinks that come before it.
     while ((extras[nextExtra]?.after ?? count) <= uplink) nextExtra += 1;
     if (doubles[start + UPLINK_WORD.id] === 0) indexes.push(uplink + nextExtra);
     start += wordsOf(doubles[start + UPLINK_WORD.length] as number);

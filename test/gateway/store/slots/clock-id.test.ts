@@ -1,6 +1,7 @@
 /**
- * Ids that a clock gives to uplinks where several gateways write one log. Each gateway writes in a slot, whose number
- * is part of its ids. Ids ascend in each slot and for each lock, and a wrong clock gives none.
+ * Ids that a clock gives to uplinks where several gateways write one log. Each gateway writes in a slot. An id is
+ * made of a time, a counter within its millisecond and the slot's number. Ids ascend in each slot and for each lock,
+ * and a wrong clock gives none.
  */
 import t from 'tap';
 import { MAX_DENSE_ID, slotOf } from '../../../../gateway/store/contract/log/log-position.js';
@@ -22,7 +23,7 @@ t.test('ids name their slot and their time, and ascend even if the clock stands 
   t.same(new Set(made.map(slotOf)), new Set([7]));
   t.equal(timeOfIdMs(made[0] ?? 0), NOW_MS);
   t.equal(made[0], lowestIdAt(NOW_MS, 7));
-  t.ok((made[0] ?? 0) > MAX_DENSE_ID, 'above the ids of a gateway alone');
+  t.ok((made[0] ?? 0) > MAX_DENSE_ID, 'above the ids of a store for one gateway (1, 2, 3 …)');
   t.equal(ids.lastId, made[3]);
 });
 
@@ -41,7 +42,7 @@ t.test('a new owner of a slot starts above what its former owner stored', async 
   t.ok(new ClockIds(5, before).next(0, NOW_MS) > before);
 });
 
-t.test('a wrong clock gives no id', async (t) => {
+t.test('a wrong clock gives no id, and there is no slot beyond 1 to 63', async (t) => {
   const ids = new ClockIds(1, lowestIdAt(NOW_MS + Hours(1) + Seconds(1), 1));
   t.throws(() => ids.next(0, NOW_MS), { name: 'IdClockError', message: /over an hour ahead/ });
   t.throws(() => new ClockIds(1, 0).next(0, Date.UTC(2020, 0, 2)), { name: 'IdClockError' });

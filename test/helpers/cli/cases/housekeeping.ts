@@ -1,6 +1,5 @@
 // Calls of the commands about usage, settings and the store, which the contract test makes last; some work on the data
-// folder `closed`, which no gateway uses. `shows` has the arguments of the call for people, `json` those with --json,
-// `wrong` a mistake and its error, `refused` a call that the gateway refuses, `negative` one with a negative answer.
+// folder `closed`, which no gateway uses. case.ts says what each member of a case is.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterThisTurn } from '../../../../proto/clock.js';

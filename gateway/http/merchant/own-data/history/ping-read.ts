@@ -14,7 +14,7 @@ import type { Store } from '../../../../store/contract/store.js';
 import { inputRefusal, type Refusal } from '../../refusal.js';
 import type { Call } from '../../route.js';
 
-/** Maximum number of uplinks that one page of pings examines, whether they match or not. */
+/** Maximum number of uplinks that one page of pings, or one scan for a track, examines, whether they match or not. */
 const MAX_EXAMINED_PER_PAGE = 10_000;
 /** Pings of one scan; decoding them takes some 3 ms. */
 const PINGS_PER_SCAN = 250;
@@ -39,7 +39,7 @@ export interface PastReader {
   readonly store: Pick<Store, 'scans' | 'webhooks' | 'why'>;
   /** The turns in which long reads are made. */
   readonly turns: Pick<ReadTurns, 'next'>;
-  /** The merchant whose turn a scan takes; 0 for operators. */
+  /** The merchant for whom the store queues scans; 0 for operators. */
   readonly merchantId: number;
   readonly signal?: AbortSignal;
   /** Called with the number of rows that were examined. */
@@ -63,7 +63,7 @@ export interface ReadPing {
 export function readSpan({ query }: Pick<Call, 'query'>): Span {
   const { from, to } = query as { from?: string; to?: string };
   const [fromMs, toMs] = [timeOf('from', from, EARLIEST_MS), timeOf('to', to, LATEST_MS)];
-  if (fromMs > toMs) throw badQuery('/to', 'expected a time after from');
+  if (fromMs > toMs) throw badQuery('/to', 'expected a time not before from');
   return { fromMs, toMs };
 }
 
@@ -132,7 +132,8 @@ export async function readPingPage(
 /**
  * Reads the GPS pings of a span, newest first, until `take` returns false.
  *
- * @returns the time of receipt of the last uplink that was examined, if not all were; otherwise null
+ * @returns the time of receipt at which reading stopped: of the ping that `take` refused, or of the last uplink that
+ * was examined; null if the span was read to its end
  */
 export async function readTrackPings(
   { store, turns, merchantId, signal, chargeRows }: PastReader,

@@ -1,6 +1,6 @@
 /**
- * Counts deliveries of one URL in a range of uplink ids, in hand-written SQL: by the attempts' index alone, so without
- * reading a stored ping, and in slices of a limited number of events.
+ * Counts deliveries of one URL in a range of uplink ids, in hand-written SQL that reads indexes and no stored ping's
+ * bytes, and in slices of a limited number of events.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
@@ -32,7 +32,7 @@ export class DeliveryCounts {
     );
   }
 
-  /** Counts the attempted events of a range, and what became of them. */
+  /** Counts the attempted and delivered events of a range, and all pending and dead ones, attempted or not. */
   attempted(urlId: number, counted: CountedRange): AttemptedCounts {
     const range = denseRange(counted);
     const found = this.#attempted.get({ urlId, ...range }) as {
@@ -61,7 +61,7 @@ export class DeliveryCounts {
     };
   }
 
-  /** Counts the merchant's pings in a range. After the URL's cursor, those that were not attempted still wait. */
+  /** Counts the merchant's pings in a range, whether they were attempted or not. */
   pings(urlId: number, counted: CountedRange): PingCount {
     const range = denseRange(counted);
     const { count, lastId } = this.#events.get({ urlId, ...range }) as { count: number; lastId: number | null };
@@ -69,7 +69,10 @@ export class DeliveryCounts {
   }
 }
 
-/** The range in ids alone: all ids of this engine are in one slot. */
+/**
+ * The range in ids alone. `after` and `before` are positions in a log with several slots, parts that gateways write;
+ * the log of SQLite has only one.
+ */
 function denseRange({ afterId, toId, after, before, limit }: CountedRange) {
   return {
     afterId: after === undefined ? afterId : Math.max(afterId, idInSlot(after, DENSE_SLOT)),
