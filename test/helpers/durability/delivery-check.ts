@@ -86,7 +86,8 @@ export function checkDeliveries(
     for (const pingKey of [...acked, ...unacked]) sent.add(keyOf(mac, pingKey));
     for (const pingKey of acked) {
       const ping = keyOf(mac, pingKey);
-      if (!accepted.has(ping)) addFinding('missing', `ping ${ping} was acknowledged, but the merchant never accepted it`);
+      if (!accepted.has(ping))
+        addFinding('missing', `ping ${ping} was acknowledged, but the merchant never accepted it`);
     }
   }
   for (const ping of idOfPing.keys()) {
