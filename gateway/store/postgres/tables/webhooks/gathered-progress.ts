@@ -35,9 +35,14 @@ export function gatherProgress(progress: readonly DeliveryProgress[]): DeliveryP
   });
 }
 
-/** Attempts are stored before damaged events: one at an event that was damaged before must be stored apart. */
-function mayFollow({ damaged }: Gathered, { attempts }: DeliveryProgress): boolean {
-  return damaged.size === 0 || !attempts.some(({ uplinkId }) => damaged.has(uplinkId));
+/**
+ * Attempts are stored before blocked and damaged events: one at an event that was blocked or damaged before must be
+ * stored apart.
+ */
+function mayFollow({ blocked, damaged }: Gathered, { attempts }: DeliveryProgress): boolean {
+  if (damaged.size === 0 && blocked.length === 0) return true;
+  const earlier = new Set([...damaged, ...blocked.map(({ uplinkId }) => uplinkId)]);
+  return !attempts.some(({ uplinkId }) => earlier.has(uplinkId));
 }
 
 function add(gathered: Gathered, progress: DeliveryProgress): void {
