@@ -233,7 +233,7 @@ t.test('a gateway whose link for signals broke is told that it may have missed s
      WHERE datname = current_database() AND query LIKE 'LISTEN%'`,
   );
   await missed;
-  t.pass('it is told, and can read everything again');
+  t.pass('the listener was called, so that it reads everything again');
 });
 
 t.test('duties pass on when their gateway stops', options, async (t) => {

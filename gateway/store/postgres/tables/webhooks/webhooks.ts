@@ -42,7 +42,7 @@ export class Webhooks implements WebhookStore {
   readonly #recovery: Recovery;
   readonly #onVersion: OnVersion | undefined;
 
-  /** @param onVersion is told the version of each URL that `find` returns */
+  /** @param onVersion called with the version of each URL that `find` returns */
   constructor(read: Sql, writes: Writes, log: LogReads, onVersion?: OnVersion) {
     this.#read = read;
     this.#onVersion = onVersion;
