@@ -95,7 +95,7 @@ export class Audit {
    */
   async change<T>(change: AuditedChange, work: () => Promise<T>, describe: AuditReporter): Promise<T> {
     const { store, clock } = this.#parts;
-    return await makeNoted(store.audit, clock, { change, work, describe, onEnd: (entry) => this.#report(entry) });
+    return await makeRecorded(store.audit, clock, { change, work, describe, onEnd: (entry) => this.#report(entry) });
   }
 
   /**
@@ -162,9 +162,10 @@ export class Audit {
         return;
       }
       this.#waiting.drop(entries.length);
+      // The queue has left out entries for which it had no room. Now it has, so that this loop writes how many.
+      const count = this.#waiting.takeLeftOut();
+      if (count > 0) this.note('audit.left-out', '', { count });
     }
-    const count = this.#waiting.takeLeftOut();
-    if (count > 0) this.note('audit.left-out', '', { count });
   }
 
   #scheduleWrite(delay = WRITE_DELAY): void {
@@ -184,7 +185,7 @@ export class Audit {
 }
 
 /** A change to be logged and made. */
-export interface NotedWork<T> {
+export interface RecordedWork<T> {
   readonly change: AuditedChange;
   readonly work: () => Promise<T>;
   readonly describe: AuditReporter;
@@ -196,8 +197,8 @@ export interface NotedWork<T> {
  *
  * @throws what `work` throws; StoreFailure if the entry can't be written, and then `work` is not called
  */
-export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: NotedWork<T>): Promise<T> {
-  const { change, work, describe, onEnd } = noted;
+export async function makeRecorded<T>(store: AuditStore, clock: Clock, recorded: RecordedWork<T>): Promise<T> {
+  const { change, work, describe, onEnd } = recorded;
   const start = startOf(change, clock.now());
   const id = await store.begin(start);
   const end = async (outcome: AuditResult['outcome'], code: string | null, answer?: unknown): Promise<void> => {
@@ -209,16 +210,17 @@ export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: Noted
     await store.end(id, result).catch(() => undefined);
     onEnd?.({ ...start, ...result });
   };
+  let answer: T;
   try {
-    const answer = await work();
-    await end('done', null, answer);
-    return answer;
+    answer = await work();
   } catch (error) {
     // A LockgateError refuses a request on purpose; any other error is a fault of ours, which has no code of its own.
     const isRefused = error instanceof LockgateError;
     await end(isRefused ? 'refused' : 'failed', isRefused ? error.code : 'broken');
     throw error;
   }
+  await end('done', null, answer);
+  return answer;
 }
 
 /** The entry that is written before its change is made. */

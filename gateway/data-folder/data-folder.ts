@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { type AuditDetails, makeNoted } from '../audit/audit.js';
+import { type AuditDetails, makeRecorded } from '../audit/audit.js';
 import type { AuditWho } from '../store/contract/operators/audit-store.js';
 import type { Store } from '../store/contract/store.js';
 import type { StoreOptions } from '../store/contract/store-options.js';
@@ -48,7 +48,7 @@ export async function workOnFolder<T>(
   checkFolder(folder);
   const store = await openStore(sqliteUrl(folder), { onModesCorrected, onDamage });
   try {
-    return await makeNoted(store.audit, clock, {
+    return await makeRecorded(store.audit, clock, {
       change: { who, action, object: '', before: null },
       work: () => work(store),
       // A task that failed has no result.

@@ -182,7 +182,7 @@ export const METRICS = [
     name: 'lockgate_store_failures_total',
     type: 'counter',
     labels: ['what', 'kind'],
-    help: 'Durable writes that failed: full, io, busy or other.',
+    help: 'Durable writes that failed: full, io, busy, away (the database can’t be reached), fenced or other.',
   },
   {
     name: 'lockgate_event_loop_delay_seconds',

@@ -57,10 +57,17 @@ export class Resources implements Teardown {
     return folder;
   }
 
-  /** Calls the registered functions, last first. */
+  /** Calls the registered functions, last first. If some fail, all others are still called. @throws the first failure */
   async release(): Promise<void> {
     openResources.delete(this);
-    for (const undo of this.#teardowns.splice(0).reverse()) await undo();
+    const failures: unknown[] = [];
+    for (const undo of this.#teardowns.splice(0).reverse())
+      try {
+        await undo();
+      } catch (error) {
+        failures.push(error);
+      }
+    if (failures.length > 0) throw failures[0];
   }
 }
 

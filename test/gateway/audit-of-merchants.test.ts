@@ -149,12 +149,11 @@ t.test('the waiting entries of one merchant leave room for others', async (t) =>
   gateway.events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'gone' });
   const list = async () =>
     ((await callOperator(gateway, 'GET', '/audit?limit=3')).body as { entries: Entry[] }).entries;
-  t.match(await list(), [{ action: 'webhook.disable' }, { object: 'of Basil' }, { action: 'command.send' }]);
-  t.match(
-    await list(),
-    [{ action: 'audit.left-out', after: { count: 1_200 } }, {}, {}],
-    'the other entries are counted',
-  );
+  t.match(await list(), [
+    { action: 'audit.left-out', after: { count: 1_200 } },
+    { action: 'webhook.disable' },
+    { object: 'of Basil' },
+  ]);
 });
 
 t.test('the entries of an older store name no merchant', async (t) => {

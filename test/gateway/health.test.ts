@@ -244,7 +244,7 @@ t.test('every writing method of the store is watched, and no reading one', async
   t.match(broken, [{ kind: 'io' }], 'nothing is written after the disk failed');
 });
 
-t.test('SQLite’s error codes map to the kinds of failure', async (t) => {
+t.test('the engines’ errors map to the kinds of failure', async (t) => {
   const kinds = {
     SQLITE_FULL: 'full',
     ENOSPC: 'full',
@@ -258,11 +258,38 @@ t.test('SQLite’s error codes map to the kinds of failure', async (t) => {
     SQLITE_BUSY: 'busy',
     SQLITE_BUSY_SNAPSHOT: 'busy',
     SQLITE_CONSTRAINT_UNIQUE: 'other',
+    // PostgreSQL's, and the system's for its connections.
+    53100: 'full',
+    40001: 'busy',
+    '40P01': 'busy',
+    '55P03': 'busy',
+    '08006': 'away',
+    25006: 'away',
+    53300: 'away',
+    '57P01': 'away',
+    '57P02': 'away',
+    '57P03': 'away',
+    57014: 'other',
+    23505: 'other',
+    58030: 'other',
+    ECONNREFUSED: 'away',
+    ECONNRESET: 'away',
+    EPIPE: 'away',
+    ETIMEDOUT: 'away',
+    EHOSTUNREACH: 'away',
+    ENETUNREACH: 'away',
+    ENOTFOUND: 'away',
+    EAI_AGAIN: 'away',
+    ENOENT: 'other',
   } as const;
   for (const [code, kind] of Object.entries(kinds)) {
     t.equal(failureKind(sqliteError(code, '')), kind, code);
     t.equal(new StoreFailure('write', sqliteError(code, '')).kind, kind);
   }
+  // What PostgreSQL's driver throws without a code.
+  for (const message of ['timeout exceeded when trying to connect', 'Connection terminated unexpectedly'])
+    t.equal(failureKind(new Error(message)), 'away', message);
+  t.equal(failureKind(new Error('the Connection terminated')), 'other');
   for (const unknownError of [undefined, null, 'full', new Error('full'), { code: 7 }])
     t.equal(failureKind(unknownError), 'other');
 });

@@ -44,7 +44,8 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= MAX_BODY_BYTES) chunks.push(chunk);
-      else if (!response.headersSent) response.writeHead(413).end(() => request.destroy());
+      // The rest is not read, so the connection can't be used again, which the sender must know.
+      else if (!response.headersSent) response.writeHead(413, { connection: 'close' }).end(() => request.destroy());
     });
     request.on('end', () => {
       if (response.headersSent) return;

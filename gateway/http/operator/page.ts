@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import { LockgateError } from '../../../proto/errors.js';
 import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from '../merchant/own-data/cursor.js';
 import { linkTo } from '../merchant/own-data/list.js';
+import { slicedJson } from '../shared/sliced-json.js';
 import { limitOf, textOf } from './query.js';
 import type { Query } from './routes.js';
 import { Limit, MaybeText } from './schemas.js';
@@ -74,6 +75,34 @@ export function cutPage<Item>(
   const shown = items.slice(0, limit);
   const last = shown.at(-1);
   return { shown, end: items.length > limit && last !== undefined ? positionOf(last) : null };
+}
+
+/** The answer of a route whose page may be long: its JSON, made in slices (../shared/sliced-json.ts). */
+export class LongAnswer {
+  readonly text: string;
+  /** The cursor of the next page; null if there is none. */
+  readonly next_cursor: string | null;
+
+  private constructor(text: string, nextCursor: string | null) {
+    this.text = text;
+    this.next_cursor = nextCursor;
+  }
+
+  /**
+   * Makes `{"name": […], "next_cursor": …}`.
+   *
+   * @param toJson must return just the members that the route's schema has
+   */
+  static async of<Item>(
+    name: string,
+    items: readonly Item[],
+    toJson: (item: Item) => unknown,
+    nextCursor: string | null,
+    turns: { next(signal?: AbortSignal): Promise<void> },
+  ): Promise<LongAnswer> {
+    const rest = { next_cursor: nextCursor };
+    return new LongAnswer(await slicedJson({ name, items, toJson, rest }, turns), nextCursor);
+  }
 }
 
 /** The header `Link` to the next page (RFC 8288); undefined if the answer is not a list or has no further page. */

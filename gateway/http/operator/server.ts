@@ -29,7 +29,7 @@ import { Callers } from './callers.js';
 import { bodyCheck, queryCheck } from './check-request.js';
 import { addMapRoutes } from './console/map-routes.js';
 import { type DocumentedRoute, operatorDocument } from './document.js';
-import { nextLink } from './page.js';
+import { LongAnswer, nextLink } from './page.js';
 import { checkRole, roleNeeded } from './roles.js';
 import { AUDIT_ROUTES } from './routes/audit-routes.js';
 import { addBackupRoute, BACKUP_TERMS } from './routes/backup-route.js';
@@ -294,7 +294,9 @@ export class OperatorServer {
             : await checkAndHandle();
         const link = nextLink(request.url, answer);
         if (link !== undefined) reply.header('link', link);
-        return await reply.status(success).send(answer);
+        reply.status(success);
+        if (!(answer instanceof LongAnswer)) return await reply.send(answer);
+        return await reply.header('content-type', 'application/json; charset=utf-8').send(answer.text);
       },
     });
   }

@@ -5,7 +5,7 @@ import type { FastifyError, FastifyReply } from 'fastify';
 import { LockgateError } from '../../../proto/errors.js';
 import { OverBudget } from '../../fairness/over-budget.js';
 import { RequestFaults } from '../../faults.js';
-import { StoreFailure } from '../../store/contract/errors.js';
+import { failureKind, StoreFailure } from '../../store/contract/errors.js';
 import { PetTooLarge } from '../../store/contract/merchants/quota.js';
 import { Refusal } from '../merchant/refusal.js';
 
@@ -36,8 +36,10 @@ const CONFLICTS = new Set([
 /** The status for an error that a handler threw: 4xx for the caller's mistakes, 5xx for the gateway's failures. */
 export function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof Refusal) return error.status;
-  // 503 if the store may be able to write again soon.
-  if (error instanceof StoreFailure) return error.kind === 'full' || error.kind === 'busy' ? 503 : 500;
+  // 503 if the store may work again soon. A read's failure may come as the engine threw it.
+  const kind = failureKind(error);
+  if (kind === 'full' || kind === 'busy' || kind === 'away') return 503;
+  if (error instanceof StoreFailure) return 500;
   if (error instanceof OverBudget) return 429;
   if (error instanceof PetTooLarge) return 413;
   if (error instanceof LockgateError) {

@@ -4,11 +4,12 @@ import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 
 /**
  * The kind of a failure. Each kind has a different remedy: a full disk may get room again (`full`), another process may
- * release the file (`busy`), but after an I/O error (`io`) the state of the disk is unknown. With `fenced`, nothing is
- * stored any more for this process, which must end: another process has taken over its slot (slots/ownership.ts), the
- * database was failed over or restored (`store-changed`), or it no longer stores durably (`store-unsafe`).
+ * release the file or the row (`busy`), a database that can't be reached may come back (`away`), but after an I/O error
+ * (`io`) the state of the disk is unknown. With `fenced`, nothing is stored any more for this process, which must end:
+ * another process has taken over its slot (slots/ownership.ts), the database was failed over or restored
+ * (`store-changed`), or it no longer stores durably (`store-unsafe`). With `other`, what was written may be the cause.
  */
-export type StoreFailureKind = 'full' | 'io' | 'busy' | 'fenced' | 'other';
+export type StoreFailureKind = 'full' | 'io' | 'busy' | 'away' | 'fenced' | 'other';
 
 /** The store could not read or write: disk full, I/O error, file damaged. The caller must not acknowledge anything. */
 export class StoreFailure extends Error {
@@ -23,23 +24,46 @@ export class StoreFailure extends Error {
 }
 
 /**
- * Error codes by kind: SQLite's (sqlite.org/rescode.html), the system's, and those of this project's engines
- * (`fenced`). A new engine adds its codes here.
+ * Error codes by kind: SQLite's (sqlite.org/rescode.html), PostgreSQL's
+ * (postgresql.org/docs/15/errcodes-appendix.html), the system's, and those of this project's engines (`LOCKGATE_…`,
+ * `store-…`). A new engine adds its codes here.
  */
 const FAILURE_CODES: Readonly<Record<Exclude<StoreFailureKind, 'other'>, RegExp>> = {
   // SHMSIZE: SQLite could not extend its shared-memory file. No write failed; the disk is full.
-  full: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC)$/,
+  // 53100: PostgreSQL's disk.
+  full: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|53100)$/,
   io: /^(SQLITE_(IOERR|CORRUPT|NOTADB).*|EIO)$/,
-  busy: /^SQLITE_(BUSY|LOCKED)/,
+  // 40001 and 40P01: two transactions were in each other's way; 55P03: a row stayed locked for too long.
+  busy: /^(SQLITE_(BUSY|LOCKED).*|40001|40P01|55P03)$/,
+  // 08: the connection failed; 25006: the server takes no writes; 53300: it has no free connection; 57P0x: it stops, has
+  // crashed, or starts.
+  away: /^(08...|25006|53300|57P0[1-4]|E(CONN|HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|LOCKGATE_NO_ANSWER)$/,
   fenced: /^(LOCKGATE_FENCED|store-(fenced|changed|unsafe))$/,
 };
 
-/** Returns the kind of an error that an engine threw, by its `code`. */
+/** What PostgreSQL's driver (pg and pg-pool) says about a lost connection, or one that it could not get, without a code. */
+const LOST_CONNECTION = new RegExp(
+  `^(${[
+    'timeout exceeded when trying to connect',
+    'timeout expired',
+    'Connection terminated',
+    'Connection terminated unexpectedly',
+    'Connection terminated due to connection timeout',
+    'Client has encountered a connection error and is not queryable',
+    'Client was closed and is not queryable',
+  ].join('|')})$`,
+);
+
+/** Returns the kind of an error that an engine threw, by its `code`; a driver's without a code by its message. */
 export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof StoreFailure) return error.kind;
-  const { code } = (error ?? {}) as { code?: unknown };
-  if (typeof code !== 'string') return 'other';
-  return (['full', 'io', 'busy', 'fenced'] as const).find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (typeof code === 'string')
+    return (
+      (Object.keys(FAILURE_CODES) as (keyof typeof FAILURE_CODES)[]).find((kind) => FAILURE_CODES[kind].test(code)) ??
+      'other'
+    );
+  return error instanceof Error && LOST_CONNECTION.test(String(message)) ? 'away' : 'other';
 }
 
 /**

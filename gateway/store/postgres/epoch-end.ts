@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { Seconds, systemClock } from '../../../proto/clock.js';
-import type { Connections, WatchedClient } from './connections.js';
+import type { Connections, WatchedClient } from './connections/connections.js';
 
 /** How long a connection may hold the row of an epoch that is to end. */
 const PATIENCE = Seconds(1);

@@ -3,7 +3,7 @@
  * gateways that start together wait for each other.
  */
 import { LockgateError } from '../../../proto/errors.js';
-import { withClient } from './connections.js';
+import { withClient } from './connections/connections.js';
 import { STEPS } from './migrations.js';
 
 /** The first of the two numbers of this program's advisory locks: arbitrary, so that no other program has it. */

@@ -8,7 +8,7 @@ import { monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { SLOT_COUNT } from '../contract/log/log-position.js';
 import { ClockIds } from '../contract/slots/clock-id.js';
-import type { Connections, WatchedClient } from './connections.js';
+import type { Connections, WatchedClient } from './connections/connections.js';
 import { type EpochToEnd, endEpoch, randomNumber } from './epoch-end.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 

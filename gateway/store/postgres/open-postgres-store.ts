@@ -6,15 +6,15 @@ import type { StoreOptions } from '../contract/store-options.js';
 import { shownStoreUrl } from '../store-url.js';
 import { Kysely, PostgresDialect } from '../tables/kysely.js';
 import type { Tables } from '../tables/schema.js';
-import { connectFailure } from './connect-failure.js';
-import { Connections, findServer } from './connections.js';
+import { connectFailure } from './connections/connect-failure.js';
+import { Connections, findServer } from './connections/connections.js';
+import { readServerFacts, serverWarnings } from './connections/server-warnings.js';
 import { CommitLog } from './log/commit-log.js';
 import { migrate } from './migrate.js';
 import { claimSlot } from './node-claim.js';
 import { SharedOwnership } from './owners/shared-ownership.js';
 import { PartitionKeeper } from './partitions.js';
 import { PostgresStore } from './postgres-store.js';
-import { readServerFacts, serverWarnings } from './server-warnings.js';
 import { refuseUnfinishedMove } from './unfinished-move.js';
 import { Writes } from './writes.js';
 

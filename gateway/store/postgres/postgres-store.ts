@@ -40,7 +40,7 @@ import { Refusals } from '../tables/refusals.js';
 import { Registry } from '../tables/registry.js';
 import type { Tables } from '../tables/schema.js';
 import type { TableParts, WriteBatched } from '../tables/table-parts.js';
-import type { Connections } from './connections.js';
+import type { Connections } from './connections/connections.js';
 import { deleteOld, eraseDevice } from './deletion.js';
 import type { CommitLog } from './log/commit-log.js';
 import { type Claim, releaseSlot } from './node-claim.js';

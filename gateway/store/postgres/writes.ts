@@ -17,7 +17,7 @@ import {
 } from '../tables/kysely.js';
 import type { Tables } from '../tables/schema.js';
 import type { ExclusiveWrites } from '../tables/table-parts.js';
-import type { Connections } from './connections.js';
+import type { Connections } from './connections/connections.js';
 import { takeSharedFence } from './fence.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 import type { Claim } from './node-claim.js';
@@ -99,10 +99,13 @@ export class Writes implements ExclusiveWrites {
       isBroken = false;
       return result;
     } catch (error) {
-      isBroken = await client.query('ROLLBACK').then(
-        () => false,
-        () => true,
-      );
+      const isLost = failureKind(error) === 'away';
+      isBroken =
+        isLost ||
+        (await client.query('ROLLBACK').then(
+          () => false,
+          () => true,
+        ));
       throw error;
     } finally {
       client.release(isBroken);
@@ -139,14 +142,14 @@ export async function excludeOthersFor(sql: Sql, merchantId: number): Promise<vo
 /** What a failed write throws: a StoreFailure, or the mistake of its caller as it is. */
 function failureOf(action: string, error: unknown): unknown {
   if (isUnstorableText(error)) return error instanceof LockgateError ? error : unstorableText(error);
-  const isEnd = failureKind(error) === 'fenced' && !(error instanceof StoreFailure);
-  return isEnd || isOfDatabase(error) ? new StoreFailure(action, error) : error;
+  if (error instanceof StoreFailure) return error;
+  return failureKind(error) !== 'other' || isOfDatabase(error) ? new StoreFailure(action, error) : error;
 }
 
-/** Whether the database, and not the caller, caused an error: its errors have a SQLSTATE or a code of the network. */
+/** Whether the database, and not the caller, caused an error. */
 function isOfDatabase(error: unknown): boolean {
-  const { name, code } = error as { name?: string; code?: unknown };
-  return name === 'error' || name === 'DatabaseError' || (typeof code === 'string' && /^E[A-Z]+$/.test(code));
+  const { name } = error as { name?: string };
+  return name === 'error' || name === 'DatabaseError';
 }
 
 /** Kysely's dialect, whose transactions begin with the fence. */

@@ -1,10 +1,11 @@
 /**
  * A program of the bench's row `console` that plays a fleet in one city: all locks report their position once, some of
- * them stay connected and move. It takes one argument, a {@link CrowdRequest} as JSON, and reads commands from stdin:
+ * them stay connected and move, and the others are disconnected until they report a theft. It takes one argument, a {@link CrowdRequest} as JSON, and reads commands from stdin:
  *
  * - `place`: every lock connects and sends one ping; answers `{}` when all are acknowledged.
  * - `move RATE`: the moving locks send RATE pings a second in turn, until the next `move`; 0 stops them. Answers `{}`.
- * - `theft`: the next lock that stands still reports a theft; answers {@link Theft} when the ping is acknowledged.
+ * - `theft`: the next lock that stands still connects and reports a theft; answers {@link Theft} when the ping is
+ *   acknowledged.
  * - `sent`: answers `{"pings":n}`, the number of pings so far.
  */
 import { createInterface } from 'node:readline';
@@ -21,7 +22,7 @@ export interface CrowdRequest {
   readonly locks: number;
   /** How many of the locks move; they are the first ones. */
   readonly moving: number;
-  /** How many further locks stay connected, to report a theft. */
+  /** How many further locks report a theft. */
   readonly thefts: number;
 }
 
@@ -87,13 +88,14 @@ class CrowdLock {
     this.#send('REASON_UNLOCKED_MOVEMENT', 'unlocked');
   }
 
-  /** Sends a ping, and resolves at its PUBACK. */
+  /** Sends a ping, and resolves at its PUBACK. @throws Error if the gateway ends the connection before */
   async report(reason: Ping['reason']): Promise<void> {
-    const acknowledged = new Promise<void>((resolve) => {
-      this.#onPuback = resolve;
+    const acknowledged = new Promise<'acknowledged'>((resolve) => {
+      this.#onPuback = () => resolve('acknowledged');
     });
     this.#send(reason, 'locked');
-    await acknowledged;
+    const outcome = await Promise.race([acknowledged, this.#connection?.closed]);
+    if (outcome !== 'acknowledged') throw new Error(`the gateway ended the connection of ${this.#login.mac}`);
     this.#onPuback = () => undefined;
   }
 
@@ -144,7 +146,7 @@ class Crowd {
   }
 
   async #placeAll(): Promise<void> {
-    const { port, moving, thefts } = this.#request;
+    const { port, moving } = this.#request;
     let next = 0;
     const placeNext = async (): Promise<void> => {
       for (let number = next++; number < this.#locks.length; number = next++) {
@@ -152,7 +154,7 @@ class Crowd {
         await lock.connect(port);
         await lock.report('REASON_PERIOD_TRACKING');
         this.#pings += 1;
-        if (number >= moving + thefts) lock.disconnect();
+        if (number >= moving) lock.disconnect();
       }
     };
     await Promise.all(Array.from({ length: CONCURRENT_CONNECTS }, placeNext));
@@ -177,9 +179,14 @@ class Crowd {
   async #reportTheft(): Promise<Theft> {
     const number = this.#request.moving + (this.#thefts % this.#request.thefts);
     this.#thefts += 1;
-    await this.#locks[number]?.report('REASON_THEFT');
+    const lock = this.#locks[number] as CrowdLock;
+    // Not connected until now: the gateway would have ended a connection that was silent for so long.
+    await lock.connect(this.#request.port);
+    await lock.report('REASON_THEFT');
+    const ackedAtMs = systemClock.now();
     this.#pings += 1;
-    return { name: crowdLockName(number), acked_at_ms: systemClock.now() };
+    lock.disconnect();
+    return { name: crowdLockName(number), acked_at_ms: ackedAtMs };
   }
 }
 

@@ -36,6 +36,7 @@ export interface PageFigures {
   readonly heap: HeapFigures;
 }
 
+const MEGABYTE = 1e6;
 const WINDOW: Size = { width: 1280, height: 800 };
 /** After a view was opened, until it is measured. */
 const SETTLE = Seconds(1);
@@ -58,9 +59,12 @@ export async function measurePage(
     console.error(`  ${session.console}: loaded ${views.map(({ allMs }) => Math.round(allMs)).join(', ')} ms`);
     const { map, list } = await measureFrames(page, size);
     const thefts = await measureThefts(resources, page, session, crowd, size.thefts);
+    console.error(`  thefts shown after ${thefts.shownMs.map(Math.round).join(', ')} ms`);
     await usePage(page, size.heapAfter);
+    const heap = await page.heap();
+    console.error(`  heap after ${size.heapAfter / Seconds(60)} min: ${(heap.page / MEGABYTE).toFixed(1)} MB`);
     const name = session.console === 'merchant' ? 'dashboard' : 'console';
-    return { name, views, map, list, ...thefts, heap: await page.heap() };
+    return { name, views, map, list, ...thefts, heap };
   });
 }
 

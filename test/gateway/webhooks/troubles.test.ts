@@ -294,6 +294,40 @@ for (const { title, status } of [
   });
 }
 
+t.test('while the database is away, no outcome is tried alone, and all are recorded once it is back', async (t) => {
+  const sizes: number[] = [];
+  let triesLeft = 4;
+  const clock = new ManualClock(systemClock.now());
+  const wrapStore = (store: Store): Store =>
+    withOverrides(store, {
+      recordProgress: async (progress) => {
+        sizes.push(progress.length);
+        triesLeft -= 1;
+        if (triesLeft >= 0)
+          throw new StoreFailure('record deliveries', new Error('Connection terminated unexpectedly'));
+        return await store.recordProgress(progress);
+      },
+    });
+  const gateway = await openGateway(t, tempFolder(t), { deliveryClock: clock, random: NO_JITTER, wrapStore });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+  await receiver.waitForRequests(3);
+  await eventually('all are recorded', async () => {
+    clock.advance(Seconds(1));
+    return (await readDeliveries(gateway, ['delivered'])).length === 3;
+  });
+  t.same(receivedSequences(receiver), [1, 2, 3], 'none is sent again');
+  t.same(
+    sizes,
+    [...sizes].sort((one, other) => one - other),
+    'what could not be stored is stored with what came since, never in parts',
+  );
+  t.same(await noticesOf(gateway, 'cannot-record'), []);
+});
+
 t.test('an event whose outcome is refused until the stop is attempted again at the next start', async (t) => {
   const folder = tempFolder(t);
   const options = { deliveryClock: new ManualClock(systemClock.now()), random: NO_JITTER };

@@ -16,6 +16,7 @@ import { SeededChance } from '../pair/seeded-chance.js';
 import { readLogFaults } from '../store/postgres/log-faults.js';
 import { ReplicatedPostgres } from '../store/postgres/replicated.js';
 import { type PostgresServer, startPostgres } from '../store/postgres/server.js';
+import { readUnfinishedDeliveries } from '../store/postgres/unfinished-deliveries.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import { addEndedMonth, billFaults } from './bill-faults.js';
 import { CHAOS_BOOT, type ChaosDiary } from './chaos-lock.js';
@@ -123,6 +124,11 @@ export class ChaosRun {
     return this.#replicated?.primary ?? (this.#single as PostgresServer);
   }
 
+  get #faultNames(): readonly FaultName[] {
+    const { only, withStandby } = this.#options;
+    return only ?? faultNames(withStandby);
+  }
+
   async #start(): Promise<void> {
     const { withStandby, gateways, faultShare, pingEveryMs, crowdApart } = this.#options;
     if (withStandby) this.#replicated = await ReplicatedPostgres.start(this.#test);
@@ -149,6 +155,7 @@ export class ChaosRun {
       databasePort: () => this.#server.port,
       keyFrom,
       sabotage: this.#options.sabotage,
+      hasOwnClock: this.#faultNames.includes('wrong-clock'),
     });
   }
 
@@ -174,7 +181,7 @@ export class ChaosRun {
 
   /** Does the faults one after another, and meanwhile sends commands. */
   async #break(): Promise<void> {
-    const { faults, faultEveryMs, only } = this.#options;
+    const { faults, faultEveryMs } = this.#options;
     const site: FaultSite = {
       gateways: this.#gateways,
       server: () => this.#server,
@@ -182,7 +189,7 @@ export class ChaosRun {
       database: this.#database,
       chance: this.#chance,
     };
-    const names = only ?? faultNames(this.#replicated !== undefined);
+    const names = this.#faultNames;
     await this.#runFor(faultEveryMs);
     await this.#count();
     // In random order; none comes again before each has had its turn.
@@ -258,6 +265,8 @@ export class ChaosRun {
     const findings = checkDeliveries(diaries.map(deliveryDiary), this.#merchant.arrivals, 1).filter(
       ({ broken }) => broken !== 'changed-on-repeat' || !this.#hasLostStored,
     );
+    if (findings.some(({ broken }) => broken === 'missing'))
+      for (const line of await readUnfinishedDeliveries(server, database)) this.#test.comment(line);
     const unacked = diaries.filter((diary) => diary.unacked.length > 0);
     return {
       broken: [

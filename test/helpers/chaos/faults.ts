@@ -24,6 +24,8 @@ type Fault = (site: FaultSite) => Promise<void>;
 
 /** How many times, 0.2 s apart, commits' waits for the standby are cancelled while it lags. */
 const CANCELLED_WAITS = 10;
+/** The merchant refuses a webhook whose time is five minutes off, as Standard Webhooks has it, so clocks err by less. */
+const MAX_CLOCK_ERROR_SECONDS = 240;
 /** How long the gateways can't reach the database at most. */
 const LONGEST_OUTAGE = Seconds(30);
 
@@ -109,6 +111,22 @@ const FAULTS = {
   },
   /** No gateway can reach the database. */
   away: (site) => away(site, site.chance.between(Seconds(1), LONGEST_OUTAGE)),
+  /** The database takes no writes for a while. */
+  'read-only': async (site) => {
+    await tryQuery(site, 'ALTER SYSTEM SET default_transaction_read_only = on');
+    await tryQuery(site, 'SELECT pg_reload_conf()');
+    await realDelay(site.chance.between(Seconds(1), Seconds(10)));
+    await tryQuery(site, 'ALTER SYSTEM RESET default_transaction_read_only');
+    await tryQuery(site, 'SELECT pg_reload_conf()');
+  },
+  /** A gateway's clock is set wrong, and right again after a while; without libfaketime, nothing happens. */
+  'wrong-clock': async (site) => {
+    const { clock } = anyGateway(site);
+    const seconds = site.chance.between(-MAX_CLOCK_ERROR_SECONDS, MAX_CLOCK_ERROR_SECONDS);
+    clock?.set(`${seconds < 0 ? '' : '+'}${seconds}s`);
+    await realDelay(site.chance.between(Seconds(5), Seconds(15)));
+    clock?.set('+0');
+  },
   /** The database ends connections. */
   terminate: (site) => tryQuery(site, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${CONNECTIONS}`),
   /** A process of the database crashes, so that all of them start again. */

@@ -6,6 +6,7 @@ import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { realDelay } from '../clocks/change-signal.js';
+import { SetClock, whyNoSetClock } from '../clocks/set-clock.js';
 import type { SabotageName } from '../durability/sabotage.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
@@ -26,12 +27,16 @@ export interface KeptGatewayOptions {
   /** The folder with the key that all gateways have. */
   readonly keyFrom: string;
   readonly sabotage?: SabotageName | undefined;
+  /** Whether its clock can be set. */
+  readonly hasOwnClock: boolean;
 }
 
 /** The gateway, through all its processes. */
 export class KeptGateway {
   readonly child: GatewayChild;
   readonly proxy: FaultProxy;
+  /** The clock that its processes see; undefined if it is the machine's. */
+  readonly clock: SetClock | undefined;
   /** The exit code of each process that ended before {@link stop}, by a fault or by itself; null after a signal. */
   readonly exits: (number | null)[] = [];
   isUp = false;
@@ -40,20 +45,23 @@ export class KeptGateway {
   /** Resolves when the last process has ended and none will be started any more. */
   #keeping: Promise<void> = Promise.resolve();
 
-  private constructor(child: GatewayChild, proxy: FaultProxy) {
+  private constructor(child: GatewayChild, proxy: FaultProxy, clock: SetClock | undefined) {
     this.child = child;
     this.proxy = proxy;
+    this.clock = clock;
   }
 
   /** Starts the gateway, and resolves when it is ready. */
   static async start(test: Teardown, options: KeptGatewayOptions): Promise<KeptGateway> {
-    const { urlAt, databasePort, keyFrom, sabotage } = options;
+    const { urlAt, databasePort, keyFrom, sabotage, hasOwnClock } = options;
     const proxy = await FaultProxy.start(test, databasePort);
     const data = tempFolder(test);
     copyFileSync(path.join(keyFrom, 'key'), path.join(data, 'key'));
     const child = await GatewayChild.create(test, { sabotage, data, store: urlAt(proxy.port), isShared: true });
+    const clock = hasOwnClock && whyNoSetClock() === undefined ? new SetClock(test) : undefined;
+    if (clock !== undefined) child.environment = clock.environment;
     await child.start();
-    const gateway = new KeptGateway(child, proxy);
+    const gateway = new KeptGateway(child, proxy, clock);
     gateway.isUp = true;
     gateway.#keeping = gateway.#keep();
     return gateway;

@@ -16,7 +16,7 @@ const NO_FENCE = 'SELECT 1 WHERE $1::bigint + $2::bigint + $3::bigint IS NOT NUL
 /** The part of a commit that stores uplinks, up to the place where it joins the fence (`f`). */
 const UPLINKS = /(INSERT INTO uplink \([^)]*\)\s*SELECT[^;]*?)FROM f, unnest/;
 
-/** Changes the text of each statement that the driver sends. */
+/** Changes the text of each statement that is given to the driver with its values, as all commits are. */
 function changeStatements(change: (text: string) => string): void {
   const client = pg.Client.prototype as unknown as { query(query: unknown, ...rest: unknown[]): unknown };
   const { query } = client;
@@ -37,7 +37,7 @@ const SQL_SABOTAGES: Readonly<Record<SqlSabotageName, () => void>> = {
 
 /** Whether a sabotage is one of this file. */
 export function isSqlSabotage(name: string | undefined): name is SqlSabotageName {
-  return name !== undefined && name in SQL_SABOTAGES;
+  return name !== undefined && Object.hasOwn(SQL_SABOTAGES, name);
 }
 
 /** Sabotages this process. */

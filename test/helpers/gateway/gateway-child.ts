@@ -1,6 +1,6 @@
 /**
- * A gateway in a child process that can be killed and restarted on the same data folder and ports, and calls of its
- * HTTP interface for operators.
+ * A gateway in a child process that can be killed and restarted on the same data folder, MQTT port and operators' port,
+ * and calls of its HTTP interface for operators.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -76,7 +76,7 @@ export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStr
 
 /**
  * A random packet that a lock may send: an uplink at QoS 1 (flags 0x02; 0x0a for a repetition) or 0 (0x30), SUBSCRIBE,
- * UNSUBSCRIBE (0xa2), PUBACK (0x40), PINGREQ or DISCONNECT (0xe0). Some packets with these types are malformed.
+ * UNSUBSCRIBE (0xa2), PUBACK (0x40), PINGREQ or DISCONNECT (0xe0).
  */
 function validPacket(chance: SeededChance): Buffer {
   const random = chance.next();

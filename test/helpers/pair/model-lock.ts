@@ -60,7 +60,7 @@ export class ModelLock {
 
   constructor(options: ModelLockOptions = {}) {
     this.model = options.model ?? POWER_MODEL;
-    this.nowMs = options.startMs ?? MIDNIGHT_MS + Minutes(12 * 60);
+    this.nowMs = options.startMs ?? NOON_MS;
     this.state = newLock(this.model, {
       mac: MODEL_LOCK_MAC,
       firmwareVersion: '2.4.1',
@@ -157,7 +157,7 @@ export function describeEffect(effect: StepEffect): string {
   return `${body.kind} ${body.reason.replace('REASON_', '')}`;
 }
 
-/** Noon of the day on which a model lock starts at midnight. */
+/** Noon, when a model lock boots by default. */
 export const NOON_MS = MIDNIGHT_MS + Hours(12);
 
 /** The factory settings of the power model, with these changes. */

@@ -257,7 +257,10 @@ export class RandomHistory {
     });
   }
 
-  /** Mostly ingests the next uplink. Sometimes skips an uplink, sends a skipped one late, or boots the lock first. */
+  /**
+   * Mostly ingests the next uplink. Sometimes skips a sequence number, sends the number before the last one, which was
+   * skipped or makes a conflict with what was sent under it, or boots the lock first.
+   */
   #sendUplink(lock: HistoryLock): void {
     const random = this.#random;
     if (random.chance(0.02)) Object.assign(lock, { boot: lock.boot + 1, sequence: 0 });

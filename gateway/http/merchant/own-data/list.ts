@@ -3,6 +3,7 @@
  * `{"data": […], "next_cursor": …}`, and the header `Link: rel="next"` (interfaces.md §2).
  */
 import { type TSchema, Type } from 'typebox';
+import { slicedJson } from '../../shared/sliced-json.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, JSON_TYPE, type ResponseTerms } from '../route.js';
 import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from './cursor.js';
@@ -86,9 +87,6 @@ export function pageAnswer(
   return { status: 200, headers, body: { data, next_cursor: cursor } };
 }
 
-/** Items that are converted in one turn of the event loop, which takes some 0.5 ms. */
-const ITEMS_PER_TURN = 25;
-
 /**
  * The answer with a page that may be long: its items are converted to JSON in slices, between which other work runs.
  * They are not serialised by the route's schema, so `toJson` must return just the members of the schema.
@@ -111,14 +109,7 @@ export async function listText<Item>(
   toJson: (item: Item) => unknown,
   rest: object,
 ): Promise<NonNullable<HttpAnswer['text']>> {
-  const texts: string[] = [];
-  for (let start = 0; start < items.length; start += ITEMS_PER_TURN) {
-    await parts.ownData.turns.next(signal);
-    const slice = items.slice(start, start + ITEMS_PER_TURN).map(toJson);
-    // Without the brackets of the slice; below, without the opening brace of the other members.
-    texts.push(JSON.stringify(slice).slice(1, -1));
-  }
-  const content = `{"data":[${texts.join(',')}],${JSON.stringify(rest).slice(1)}`;
+  const content = await slicedJson({ name: 'data', items, toJson, rest }, parts.ownData.turns, signal);
   return { type: `${JSON_TYPE}; charset=utf-8`, content };
 }
 

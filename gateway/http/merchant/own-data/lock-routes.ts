@@ -180,6 +180,7 @@ function pointerTo(key: string): string {
 
 async function detailOf({ parts }: Call, device: Device) {
   const { locks, usage, runClock } = parts.ownData;
+  // Locks are judged by the run's clock: wall-clock time, except in a sped-up simulation.
   const nowMs = runClock.now();
   const lock: ListedLock = listedLock(device, locks, nowMs);
   const twin = await readTwin(parts.store.commands, device.id, lock.state?.belief, nowMs);

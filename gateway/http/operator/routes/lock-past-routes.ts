@@ -20,7 +20,7 @@ import {
 } from '../../merchant/own-data/history/ping-read.js';
 import { Track, TrackSchema } from '../../merchant/own-data/history/track.js';
 import { findingJson } from '../json/event.js';
-import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
+import { cutPage, LongAnswer, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
 import { readDate, textOf } from '../query.js';
 import { type OperatorParts, type Query, type Route, type RouteRequest, readMac } from '../routes.js';
 import { DateText, Exact, Finding, MacText } from '../schemas.js';
@@ -129,7 +129,8 @@ async function listPings(parts: OperatorParts, request: RouteRequest) {
   const page = { filter: span, beforeId: after?.[0] as number | undefined, limit };
   const { pings, nextBeforeId } = await readPingPage(reader, device.id, page);
   const end = nextBeforeId === null ? null : [nextBeforeId];
-  return { pings: await eventBodies(pings, reader.turns), next_cursor: nextCursor(listKey, end) };
+  const bodies = await eventBodies(pings, reader.turns);
+  return await LongAnswer.of('pings', bodies, (body) => body, nextCursor(listKey, end), reader.turns);
 }
 
 async function listFindings(parts: OperatorParts, request: RouteRequest) {
@@ -138,17 +139,18 @@ async function listFindings(parts: OperatorParts, request: RouteRequest) {
   const { limit, after } = readPage(request.query, listKey, ['number'], DEFAULT_LISTED);
   const found = await parts.store.readFindings(device.id, limit + 1, after?.[0] as number | undefined);
   const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
-  return {
-    findings: shown.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
-    next_cursor: nextCursor(listKey, end),
-  };
+  const toJson = ({ id, finding }: (typeof shown)[number]): object => ({ id, ...findingJson(finding) });
+  return await LongAnswer.of('findings', shown, toJson, nextCursor(listKey, end), readerOf(parts).turns);
 }
 
-async function listAllFindings({ store }: OperatorParts, { query }: RouteRequest) {
+async function listAllFindings(parts: OperatorParts, { query }: RouteRequest) {
+  const { store } = parts;
   const listKey = 'findings';
   const { limit, after } = readPage(query, listKey, ['number'], DEFAULT_LISTED);
   const found = await store.why.readNewestFindings(limit + 1, after?.[0] as number | undefined);
   const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
-  const findings = shown.map(({ id, mac, finding }) => ({ mac: formatMac(mac), id, ...findingJson(finding) }));
-  return { findings, next_cursor: nextCursor(listKey, end) };
+  const toJson = ({ id, mac, finding }: (typeof shown)[number]): object => {
+    return { mac: formatMac(mac), id, ...findingJson(finding) };
+  };
+  return await LongAnswer.of('findings', shown, toJson, nextCursor(listKey, end), readerOf(parts).turns);
 }

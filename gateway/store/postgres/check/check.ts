@@ -7,8 +7,8 @@ import type { CheckReport, CheckResult, Damage } from '../../contract/check-repo
 import { StoreFailure } from '../../contract/errors.js';
 import { shownStoreUrl } from '../../store-url.js';
 import { checkStatements, STATEMENT_READS, type StatementRows } from '../../tables/statement-check.js';
-import { connectFailure } from '../connect-failure.js';
-import { withClient } from '../connections.js';
+import { connectFailure } from '../connections/connect-failure.js';
+import { withClient } from '../connections/connections.js';
 import { STEPS } from '../migrations.js';
 import { QueryableSql, type Sql } from '../sql.js';
 import type { CheckContext, CheckOutcome } from './context.js';

@@ -15,7 +15,8 @@ import type { Commit, IncomingUplink } from '../../contract/log/commit.js';
 import { MAX_LOCK_EVENTS_PER_LOCK, MAX_QUARANTINED_PER_LOCK } from '../../contract/log/commit.js';
 import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
 import { DatabaseTime } from '../../contract/slots/database-time.js';
-import type { Connections, WatchedClient } from '../connections.js';
+import { NoAnswer } from '../connections/answer-limit.js';
+import type { Connections, WatchedClient } from '../connections/connections.js';
 import { randomNumber } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
 import type { Claim } from '../node-claim.js';
@@ -162,7 +163,7 @@ export class CommitLog {
     try {
       const row = await this.#execute(batch);
       // The commit is stored, whatever becomes of this: rows that are too many now are deleted after a later commit.
-      if (row !== null) await this.#trim(batch, row).catch(() => undefined);
+      if (row !== null) await answered(this.#trim(batch, row)).catch(() => undefined);
       return commits.map((commit, index) => resultOf(commit, fresh, refused[index] ?? NO_INDEXES, row));
     } catch (error) {
       this.#keys.forget(deviceIds);
@@ -260,9 +261,10 @@ export class CommitLog {
    *
    * @throws what makes it impossible, after which nothing can be stored
    */
-  async #resolveDoubt({ message }: Error): Promise<boolean> {
+  async #resolveDoubt(doubt: Error): Promise<boolean> {
     void this.#client.client.end().catch(() => undefined);
-    this.#onTrouble(message);
+    if (doubt instanceof NoAnswer) this.#connections.suspectIdle();
+    this.#onTrouble(doubt.message);
     for (;;)
       try {
         const { client, session, isStored } = await answered(this.#takeNewSession());

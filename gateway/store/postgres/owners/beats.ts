@@ -3,12 +3,17 @@
  * it has seen the same beat of another for five seconds, in which its own beats came without a gap, it ends the other's
  * epoch: from then on nothing is stored under it, and its locks may be claimed. So an outage of the database ends
  * nobody. Clocks and beats decide when an epoch ends, never whether something is stored: that the fence decides.
+ *
+ * A connection may break without a sign. So a beat that is not answered within two seconds is repeated on a new
+ * connection, early enough that no other gateway ends this one's epoch for it.
  */
 import { monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { DatabaseTime } from '../../contract/slots/database-time.js';
-import type { Connections, WatchedClient } from '../connections.js';
+import { NoAnswer } from '../connections/answer-limit.js';
+import type { Connections, WatchedClient } from '../connections/connections.js';
 import { endEpoch } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
+import { answered } from '../log/commit-outcome.js';
 import { type Claim, lockSlot } from '../node-claim.js';
 
 const BEAT_INTERVAL = Seconds(1);
@@ -16,6 +21,8 @@ const BEAT_INTERVAL = Seconds(1);
 const LEASE = Seconds(5);
 /** A longer time between two own beats is a gap. */
 const MAX_GAP = Seconds(2);
+/** After this long without an answer the connection is given up; with the interval it is well below the lease. */
+const BEAT_TIMEOUT = Seconds(2);
 
 /** Another gateway's beat. */
 interface OtherBeat {
@@ -37,7 +44,7 @@ export interface BeatsParts {
   readonly countedThroughMs: () => number;
   /** Called when a beat could not be stored, and when the epoch has ended. */
   readonly onTrouble: (why: string) => void;
-  /** Called after each beat. Its failures are reported by `onTrouble`. */
+  /** Called after each beat, unless the last call is still under way. Its failures are reported by `onTrouble`. */
   readonly onBeat: () => Promise<void>;
 }
 
@@ -46,6 +53,8 @@ export class Beats {
   #holder: WatchedClient;
   #timer: Timer | undefined;
   #beating: Promise<void> = Promise.resolve();
+  /** The call of `onBeat` that is under way. */
+  #following: Promise<void> | undefined;
   #isStopped = false;
   /** When the last own beat was stored, and since when they came without a gap (monotonic). */
   #lastMs = Number.NEGATIVE_INFINITY;
@@ -71,18 +80,36 @@ export class Beats {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#beating;
+    await this.#following;
     await Promise.all(this.#ending.values());
   }
 
   async #beat(): Promise<void> {
     try {
-      await this.#store();
-      for (const other of await this.#readSilent()) this.#end(other);
-      await this.#parts.onBeat();
+      await answered(this.#store(), BEAT_TIMEOUT);
+      for (const other of await answered(this.#readSilent(), BEAT_TIMEOUT)) this.#end(other);
+      this.#follow();
     } catch (error) {
       this.#parts.onTrouble((error as Error).message);
-      if (!(error instanceof Fenced)) await this.#reconnect().catch(() => undefined);
+      if (error instanceof NoAnswer) this.#parts.connections.suspectIdle();
+      if (!(error instanceof Fenced)) await this.#beatAnew().catch(() => undefined);
     }
+  }
+
+  /** Beats at once on a new connection, since time was lost. */
+  async #beatAnew(): Promise<void> {
+    await answered(this.#reconnect());
+    await answered(this.#store(), BEAT_TIMEOUT);
+  }
+
+  /** Calls `onBeat`, which may take long: the beats don't wait for it. */
+  #follow(): void {
+    this.#following ??= this.#parts
+      .onBeat()
+      .catch((error: Error) => this.#parts.onTrouble(error.message))
+      .finally(() => {
+        this.#following = undefined;
+      });
   }
 
   /** Ends an epoch, on a connection of its own: that may take seconds, in which this gateway must beat. */
@@ -132,9 +159,16 @@ export class Beats {
   /** Opens the connection again, and takes the slot's lock again, which shows that this process is connected. */
   async #reconnect(): Promise<void> {
     const { connections, claim } = this.#parts;
-    void this.#holder.client.end().catch(() => undefined);
-    this.#holder = await connections.open();
-    claim.holder = this.#holder;
+    const lost = this.#holder;
+    void lost.client.end().catch(() => undefined);
+    const holder = await connections.open();
+    if (this.#holder !== lost) {
+      // This took so long that a later call was faster.
+      void holder.client.end().catch(() => undefined);
+      return;
+    }
+    this.#holder = holder;
+    claim.holder = holder;
     // If another process has the slot by now, this one's epoch has ended, and the next beat finds that out.
     await lockSlot(this.#holder, claim.slot);
   }

@@ -4,7 +4,7 @@
  */
 import { Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { Ownership } from '../../contract/slots/ownership.js';
-import type { Connections } from '../connections.js';
+import type { Connections } from '../connections/connections.js';
 import type { CommitLog } from '../log/commit-log.js';
 import type { Claim } from '../node-claim.js';
 import type { Writes } from '../writes.js';

@@ -7,7 +7,7 @@
  */
 import { type Milliseconds, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { Signal, Signals } from '../../contract/slots/signals.js';
-import type { Connections, WatchedClient } from '../connections.js';
+import type { Connections, WatchedClient } from '../connections/connections.js';
 
 const CHANNEL = 'lockgate';
 const GATHER_TIME: Milliseconds = 20;

@@ -1,7 +1,8 @@
 /**
  * Reads the uplinks of one lock in the order of arrival, from the log's index by lock and from the memtable
- * (memtable/uplink-memtable.ts), which has those that are not in the index yet. Uplinks up to `indexedId` are read from
- * the index alone, since it may have some of the later ones too, and none may be returned twice.
+ * (memtable/uplink-memtable.ts). The index has all uplinks up to `indexedId` and perhaps some later ones; the memtable
+ * has all later ones. So the index is read only up to `indexedId`, and the memtable only after it: no uplink is returned
+ * twice.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
@@ -91,7 +92,7 @@ export class LockUplinks {
       : [...uplinks, ...this.#readNewer(deviceId, afterId, limit - uplinks.length)];
   }
 
-  /** Reads those that the index does not have yet. */
+  /** Reads those after `indexedId`. */
   #readNewer(deviceId: number, afterId: number, limit: number): StoredUplink[] {
     const uplinks: StoredUplink[] = [];
     for (const id of this.#memtable.idsOf(deviceId, afterId)) {
@@ -139,11 +140,10 @@ export class LockUplinks {
     const device = this.#device.get(deviceId) as Pick<UplinkRow, 'mac' | 'simulated' | 'merchant_id'> | undefined;
     if (device === undefined) return [];
     const { mac, simulated, merchant_id } = device;
-    const kinds = new Map(this.#credentialKinds.all(deviceId) as [number, UplinkRow['kind']][]);
+    const kindOfCredential = new Map(this.#credentialKinds.all(deviceId) as [number, UplinkRow['kind']][]);
     const { indexedId } = this.#memtable;
     const rows = this.#ofDevice.all(deviceId, afterId, indexedId, merchant_id, limit) as ColumnsWithoutLock[];
     return rows.map((row) => {
-      const kind = kinds.get(row[2]) ?? null;
       return toUplink({
         id: row[0],
         device_id: row[1],
@@ -151,7 +151,7 @@ export class LockUplinks {
         mac,
         simulated,
         credential_id: row[2],
-        kind,
+        kind: kindOfCredential.get(row[2]) ?? null,
         boot: row[3],
         sequence: row[4],
         digest: row[5],

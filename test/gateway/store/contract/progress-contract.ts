@@ -56,6 +56,23 @@ async function storedOf(store: Store, urlId: number): Promise<unknown> {
 }
 
 export function progressContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: an event that was blocked and then delivered, recorded together, does not wait`, async (t) => {
+    const { store } = await withLock(t, open);
+    const url = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: HASH, nowMs: 1 };
+    const { id: urlId } = await store.addWebhookUrl(url);
+    await store.append(commit(uplink(1)));
+    const [event] = await store.readEvents(1, LOG_START, 1);
+    const uplinkId = event?.id ?? 0;
+    const answer = { status: 204, error: null, answer: null };
+    const attempt = { urlId, uplinkId, number: 1, atMs: 9, durationMs: 1, ...answer, hasRow: true };
+    await store.recordProgress([
+      { urlId, attempts: [], blocked: [{ uplinkId, atMs: 5 }] },
+      { urlId, attempts: [{ ...attempt, outcome: { state: 'delivered' } }] },
+    ]);
+    const filter = { urlIds: [urlId], states: STATES, fromId: 0, toId: Number.MAX_SAFE_INTEGER, limit: 9 };
+    t.match(await store.webhooks.readDeliveries(filter), [{ state: 'delivered' }]);
+  });
+
   t.test(`${engine}: what is recorded together is stored as if one followed the other`, async (t) => {
     const { store } = await withLock(t, open);
     const request = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: HASH, nowMs: 1 };

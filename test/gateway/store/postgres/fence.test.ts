@@ -4,7 +4,7 @@
  * was stored is found out; connections that would not be durable are refused.
  */
 import t from 'tap';
-import { Connections, findServer } from '../../../../gateway/store/postgres/connections.js';
+import { Connections, findServer } from '../../../../gateway/store/postgres/connections/connections.js';
 import { CommitBatch } from '../../../../gateway/store/postgres/log/commit-batch.js';
 import { commitParts, statementOf } from '../../../../gateway/store/postgres/log/commit-statement.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';

@@ -4,15 +4,20 @@
  * that a wait for the standby was cancelled: the commit failed (docs/decisions.md).
  */
 import pg from 'pg';
-import { LockgateError } from '../../../proto/errors.js';
-import { StoreFailure } from '../contract/errors.js';
-import { QueryableSql, TYPES } from './sql.js';
+import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { StoreFailure } from '../../contract/errors.js';
+import { QueryableSql, TYPES } from '../sql.js';
+import { AnswerLimit } from './answer-limit.js';
 
 /** How many reads run at once. */
 const READ_CONNECTIONS = 6;
 /** How many writes other than commits of uplinks run at once. */
 const WRITE_CONNECTIONS = 3;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** After this long without an answer a connection is given up: a commit waits for reads, other writes for locks. */
+const READ_TIMEOUT = Seconds(10);
+const WRITE_TIMEOUT = Seconds(30);
 
 /** What each connection must have. */
 const SESSION_SETTINGS = {
@@ -113,13 +118,14 @@ export class Connections {
   /** The only connection of `exclusive`, once there is one. */
   exclusiveClient: WatchedClient | undefined;
   readonly #watched = new WeakMap<object, WatchedClient>();
+  readonly #limits: AnswerLimit[] = [];
 
   constructor(url: string, identity: ServerIdentity) {
     this.#url = url;
     this.#identity = identity;
-    this.reads = this.#pool(READ_CONNECTIONS);
-    this.writes = this.#pool(WRITE_CONNECTIONS);
-    this.exclusive = this.#pool(1);
+    this.reads = this.#pool(READ_CONNECTIONS, READ_TIMEOUT);
+    this.writes = this.#pool(WRITE_CONNECTIONS, WRITE_TIMEOUT);
+    this.exclusive = this.#pool(1, WRITE_TIMEOUT);
     this.exclusive.on('connect', (client) => {
       this.exclusiveClient = this.watch(client);
     });
@@ -148,15 +154,26 @@ export class Connections {
     return known;
   }
 
+  /** Closes the idle connections of the pools: one that was in use has gone silent, so that they may have too. */
+  suspectIdle(): void {
+    for (const limit of this.#limits) limit.closeIdle();
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.reads.end(), this.writes.end(), this.exclusive.end()]);
   }
 
-  #pool(max: number): pg.Pool {
-    const onConnect = (client: pg.ClientBase): Promise<void> => this.#refuseOther(client as pg.Client);
+  #pool(max: number, timeout: Milliseconds): pg.Pool {
+    const limit = new AnswerLimit(timeout, () => this.suspectIdle());
+    this.#limits.push(limit);
+    const onConnect = (client: pg.ClientBase): Promise<void> =>
+      limit.check(client, () => this.#refuseOther(client as pg.Client));
     const pool = new pg.Pool({ ...clientOptions(this.#url), max, onConnect });
-    // An idle connection that breaks is replaced; a query on it rejects.
+    limit.watch(pool);
+    // An idle connection that breaks is replaced.
     pool.on('error', () => undefined);
+    // If one breaks while it is lent, its query rejects, and Kysely has no listener for the event.
+    pool.on('connect', (client) => client.on('error', () => undefined));
     return pool;
   }
 

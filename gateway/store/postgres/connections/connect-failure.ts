@@ -1,7 +1,7 @@
 /** Why a database can't be used at a start, as a sentence that says what to do. Pure. */
-import { LockgateError } from '../../../proto/errors.js';
-import { StoreFailure } from '../contract/errors.js';
-import { shownStoreUrl } from '../store-url.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { StoreFailure } from '../../contract/errors.js';
+import { shownStoreUrl } from '../../store-url.js';
 
 /** Why the server did not let us in, by its SQLSTATE (postgresql.org/docs/15/errcodes-appendix.html). */
 const REFUSALS: Readonly<Record<string, string>> = {
