@@ -265,7 +265,8 @@ export class Broker {
     let result: Authentication;
     try {
       const claim = { clientId: client.id, username, password, hasWill };
-      result = await checkConnect(this.#options, this.sessions, claim);
+      const hasLeft = (): boolean => connection?.stream.destroyed === true;
+      result = await checkConnect(this.#options, this.sessions, claim, hasLeft);
     } catch (error) {
       const reason = error instanceof StoreFailure ? 'store' : 'other';
       throw this.#unavailable(client, { reason, why: (error as Error).message });

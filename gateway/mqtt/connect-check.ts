@@ -15,6 +15,8 @@ const MAX_AUTHENTICATIONS = 5;
  * this one the gateway that serves the sender.
  *
  * @param sessions counts how often sessions were ended, which happens when a credential is withdrawn
+ * @param hasLeft whether the client has closed its connection: then nothing more is done for it, so that clients which
+ *   give up during a storm of reconnects don't make it last
  * @throws StoreFailure
  * @throws LockgateError `not-owner`, `overloaded`
  */
@@ -22,11 +24,13 @@ export async function checkConnect(
   options: BrokerOptions,
   sessions: Pick<Sessions, 'endCount'>,
   claim: ConnectClaim,
+  hasLeft: () => boolean,
 ): Promise<Authentication> {
   const { usage, owner, wallClock } = options;
   for (let times = 0; times < MAX_AUTHENTICATIONS; times += 1) {
     const endCountBefore = sessions.endCount;
     const result = await authenticate(options, claim, wallClock.now());
+    if (hasLeft()) return result;
     // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
     if (result.ok && result.sender.source === 'lock') await usage.sims.activate(result.sender.mac);
     if (result.ok && owner?.owns(result.sender) === false) {

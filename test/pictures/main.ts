@@ -42,8 +42,9 @@ interface View {
   readonly prepare?: (page: BrowserPage) => Promise<void>;
 }
 
-/** The views of the dashboard that the documentation shows. */
-function viewsOf({ stolen }: RunningDemo): readonly View[] {
+/** The views of the dashboard that the documentation shows. Waits until a lock is being stolen. */
+async function viewsOf({ waitForStolen }: RunningDemo): Promise<readonly View[]> {
+  const stolen = await waitForStolen();
   return [
     // The stolen lock first, while it is still on its way.
     { name: 'lock', address: `lock/${stolen}` },
@@ -153,7 +154,7 @@ async function lookAtAll(
 ): Promise<void> {
   const look = async (from: BrowserPage, view: View): Promise<void> =>
     inEachLook(folder, view.name, (size, theme, file) => take(from, view, size, theme, file));
-  for (const view of viewsOf(demo)) await look(page, view);
+  for (const view of await viewsOf(demo)) await look(page, view);
   const other = await browser.newPage();
   await other.goto(demo.console);
   await other.waitForSelector('main, form', TIMEOUT);
@@ -197,7 +198,7 @@ async function main(lookFolder: string | undefined): Promise<void> {
     }
     await logIn(page);
     mkdirSync(PICTURES, { recursive: true });
-    for (const view of viewsOf(demo)) {
+    for (const view of await viewsOf(demo)) {
       await take(page, view, DOCS_SIZE, 'light', join(PICTURES, `${view.name}.png`));
       if (view.name === 'lock') await take(page, view, DOCS_SIZE, 'dark', join(PICTURES, 'lock-dark.png'));
     }

@@ -14,6 +14,7 @@ import type { TableParts } from '../tables/table-parts.js';
 import { TableReads } from '../tables/table-reads.js';
 import { readDiskSpace, readFigures } from './figures.js';
 import { DueReads } from './log/due-reads.js';
+import { LockAccounts } from './log/lock-accounts.js';
 import { LogMerge } from './log/log-merge.js';
 import { LogReads } from './log/log-reads.js';
 import type { Sql } from './sql.js';
@@ -29,12 +30,14 @@ export class PostgresReads extends TableReads {
   readonly marks: Marks;
   protected readonly read: Sql;
   protected readonly log: LogReads;
+  readonly #accounts: LockAccounts;
   readonly #due: DueReads;
 
   constructor(read: Sql, parts: TableParts) {
     super(parts.readTables, parts.dialect);
     this.read = read;
     this.log = new LogReads(read);
+    this.#accounts = new LockAccounts(read);
     this.#due = new DueReads(read);
     this.marks = new Marks(parts);
   }
@@ -88,7 +91,7 @@ export class PostgresReads extends TableReads {
   }
 
   findLock(mac: Mac, kind: Source = 'lock'): Promise<LockAccount | null> {
-    return this.log.findLock(mac, kind);
+    return this.#accounts.find(mac, kind);
   }
 
   readEvents(

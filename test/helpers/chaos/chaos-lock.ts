@@ -28,7 +28,10 @@ export interface ChaosLockOptions {
   readonly secret: string;
   /** The port of the gateway to try now; called for each connection. */
   readonly nextPort: () => number;
-  /** Called when a lock that had lost its gateway got an acknowledgement again, with the time in between. */
+  /**
+   * Called when a lock that had lost its gateway is served again, with the time in between: a gateway has accepted it,
+   * and has acknowledged an uplink if the lock had one to send.
+   */
   readonly onServedAgain: (afterMs: Milliseconds) => void;
 }
 
@@ -72,7 +75,7 @@ export class ChaosLock {
   #isAccepted = false;
   /** Since when the lock has waited for a CONNACK or PUBACK (monotonic); undefined if it waits for none. */
   #waitingSinceMs: Milliseconds | undefined;
-  /** When it lost its gateway (monotonic); undefined once a gateway has acknowledged something again. */
+  /** When it lost its gateway (monotonic); undefined once it is served again. */
   #lostAtMs: Milliseconds | undefined;
   /** It does not connect before this (monotonic). */
   #retryAtMs = 0;
@@ -173,11 +176,16 @@ export class ChaosLock {
     this.#waitingSinceMs = undefined;
     socket.write(subscribePacket('down'));
     for (const uplink of this.#unacked) this.#send(uplink);
+    if (this.#unacked.length === 0) this.#served();
   }
 
   #acked(id: number): void {
     this.#unacked = this.#unacked.filter(({ sequence }) => packetId(sequence) !== id);
     this.#waitingSinceMs = this.#unacked.length > 0 ? monotonicMs() : undefined;
+    this.#served();
+  }
+
+  #served(): void {
     if (this.#lostAtMs === undefined) return;
     this.#options.onServedAgain(monotonicMs() - this.#lostAtMs);
     this.#lostAtMs = undefined;

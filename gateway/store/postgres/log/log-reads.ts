@@ -1,8 +1,7 @@
-/** Reads the log, and locks with their credentials and states. */
+/** Reads the log, and locks' states. */
 import type { RuleName } from '../../../../proto/power/rules.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
-import type { Source } from '../../../../proto/wire/ping.js';
-import { type LockAccount, MAX_CREDENTIALS_READ, type StoredState } from '../../contract/devices/device.js';
+import type { StoredState } from '../../contract/devices/device.js';
 import type { StoredFinding } from '../../contract/log/log-entry.js';
 import type { LogPosition } from '../../contract/log/log-position.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
@@ -115,37 +114,6 @@ export class LogReads {
        WHERE e.device_id = @deviceId AND e.id > @afterId AND e.merchant_id = d.merchant_id ORDER BY e.id LIMIT @limit`,
       { deviceId, afterId, limit },
     );
-  }
-
-  async findLock(mac: Mac, kind: Source): Promise<LockAccount | null> {
-    const lock = await this.#sql.get<{
-      id: number;
-      merchant_id: number;
-      simulated: number;
-      closed_at_ms: number | null;
-    }>(
-      `SELECT d.id, d.merchant_id, d.simulated, m.closed_at_ms FROM device d JOIN merchant m ON m.id = d.merchant_id
-       WHERE d.mac = @mac AND d.removed_at_ms IS NULL`,
-      { mac },
-    );
-    // Also queried for an unknown MAC, so that the response time does not show whether a MAC exists.
-    const rows = await this.#sql.all<{
-      id: number;
-      secret_hash: Buffer;
-      expires_at_ms: number | null;
-      revoked_at_ms: number | null;
-    }>(
-      `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential WHERE device_id = @deviceId AND kind = @kind
-       ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${MAX_CREDENTIALS_READ}`,
-      { deviceId: lock?.id ?? 0, kind },
-    );
-    if (lock === undefined) return null;
-    const credentials = rows.map(({ id, secret_hash: secretHash, expires_at_ms: expiresAtMs, ...row }) => {
-      return { id, secretHash, expiresAtMs, isRevoked: row.revoked_at_ms !== null };
-    });
-    const { id: deviceId, merchant_id: merchantId, simulated, closed_at_ms: closedAtMs } = lock;
-    const isMerchantClosed = closedAtMs !== null;
-    return { deviceId, merchantId, mac, simulated: simulated === 1, isMerchantClosed, credentials };
   }
 
   /**

@@ -1,5 +1,10 @@
 /** Writes SIMs, refusals of locks, counts for the bill and metadata, each in the caller's transaction. */
-import { MAX_REFUSALS, MAX_REFUSALS_PER_LOCK, REFUSALS_RETAINED_FOR } from '../../contract/devices/refusal-store.js';
+import {
+  MAX_REFUSALS,
+  MAX_REFUSALS_PER_LOCK,
+  REFUSALS_RETAINED_FOR,
+  type RefusalChange,
+} from '../../contract/devices/refusal-store.js';
 import type { UsageDelta } from '../../contract/usage-store.js';
 import type { RefusalsWrite, SimsWrite, UsageWrite } from '../../tables/table-parts.js';
 import type { Sql } from '../sql.js';
@@ -17,26 +22,7 @@ export class BatchedWrites {
   }
 
   async #storeRefusals(sql: Sql, { changes, nowMs }: RefusalsWrite): Promise<void> {
-    for (const change of changes) {
-      const { mac, source, what, reason, why, address, count, firstAtMs, lastAtMs } = change;
-      const written = await sql.run(
-        `INSERT INTO refusal AS r
-           (device_id, merchant_id, source, what, reason, why, address, count, first_at_ms, last_at_ms)
-         SELECT d.id, d.merchant_id, @source, @what, @reason, @why, @address, @count, @firstAtMs, @lastAtMs
-         FROM device d WHERE d.mac = @mac AND d.removed_at_ms IS NULL
-         ON CONFLICT (device_id, merchant_id, source, what, why) DO UPDATE SET
-           count = r.count + excluded.count, last_at_ms = greatest(r.last_at_ms, excluded.last_at_ms),
-           address = excluded.address, reason = excluded.reason`,
-        { mac, source, what, reason, why, address, count, firstAtMs, lastAtMs },
-      );
-      if (written > 0)
-        await sql.run(
-          `DELETE FROM refusal WHERE id IN (
-             SELECT r.id FROM refusal r JOIN device d ON d.id = r.device_id WHERE d.mac = @mac
-             ORDER BY r.last_at_ms DESC, r.id DESC OFFSET ${MAX_REFUSALS_PER_LOCK})`,
-          { mac },
-        );
-    }
+    await addRefusals(sql, changes);
     await sql.run('DELETE FROM refusal WHERE last_at_ms < @beforeMs', { beforeMs: nowMs - REFUSALS_RETAINED_FOR });
     this.#refusalWrites += 1;
     if (this.#refusalWrites % WRITES_PER_COUNT !== 1) return;
@@ -44,6 +30,45 @@ export class BatchedWrites {
       `DELETE FROM refusal WHERE id IN (SELECT id FROM refusal ORDER BY last_at_ms DESC OFFSET ${MAX_REFUSALS})`,
     );
   }
+}
+
+/**
+ * Adds refusals to those that are stored, and deletes those that a lock has too many of. In a few statements, since
+ * thousands of locks are refused at once while a gateway's locks change to others. A refusal may come twice, but a
+ * statement can't change a row twice, so equal ones are added up first.
+ */
+async function addRefusals(sql: Sql, changes: readonly RefusalChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  const column = <Name extends keyof RefusalChange>(name: Name): RefusalChange[Name][] =>
+    changes.map((change) => change[name]);
+  const macs = column('mac');
+  await sql.run(
+    `INSERT INTO refusal AS r
+       (device_id, merchant_id, source, what, reason, why, address, count, first_at_ms, last_at_ms)
+     SELECT d.id, d.merchant_id, t.source, t.what, (array_agg(t.reason ORDER BY t.n DESC))[1], t.why,
+       (array_agg(t.address ORDER BY t.n DESC))[1], sum(t.count), min(t.first_at_ms), max(t.last_at_ms)
+     FROM unnest(@macs::text[], @sources::text[], @whats::text[], @reasons::text[], @whys::text[], @addresses::text[],
+         @counts::bigint[], @firsts::double precision[], @lasts::double precision[]) WITH ORDINALITY
+       AS t (mac, source, what, reason, why, address, count, first_at_ms, last_at_ms, n)
+     JOIN device d ON d.mac = t.mac AND d.removed_at_ms IS NULL
+     GROUP BY d.id, d.merchant_id, t.source, t.what, t.why ORDER BY d.id, t.source, t.what, t.why
+     ON CONFLICT (device_id, merchant_id, source, what, why) DO UPDATE SET
+       count = r.count + excluded.count, last_at_ms = greatest(r.last_at_ms, excluded.last_at_ms),
+       address = excluded.address, reason = excluded.reason`,
+    {
+      ...{ macs, sources: column('source'), whats: column('what'), reasons: column('reason'), whys: column('why') },
+      ...{ addresses: column('address'), counts: column('count'), firsts: column('firstAtMs') },
+      lasts: column('lastAtMs'),
+    },
+  );
+  await sql.run(
+    `DELETE FROM refusal WHERE id IN (
+       SELECT id FROM (
+         SELECT r.id, row_number() OVER (PARTITION BY r.device_id ORDER BY r.last_at_ms DESC, r.id DESC) AS place
+         FROM refusal r JOIN device d ON d.id = r.device_id WHERE d.mac = ANY(@macs::text[])) p
+       WHERE place > @max)`,
+    { macs, max: MAX_REFUSALS_PER_LOCK },
+  );
 }
 
 /** Counts of one lock in one month may come twice: a statement can't change a row twice, so they are added up first. */
