@@ -198,7 +198,10 @@ export class ChaosRun {
       if (waiting.length === 0) waiting.push(...names);
       const [name] = waiting.splice(this.#chance.between(0, waiting.length), 1) as [FaultName];
       const startMs = monotonicMs();
-      const fault = doFault(name, site);
+      let faultMs = 0;
+      const fault = doFault(name, site).then(() => {
+        faultMs = monotonicMs() - startMs;
+      });
       await Promise.all([fault, this.#runFor(faultEveryMs)]);
       this.#faultyMs += monotonicMs() - startMs;
       this.#lastFault = name;
@@ -207,7 +210,8 @@ export class ChaosRun {
       const ofThisName = this.#servedAgain.filter(({ fault: each }) => each === name);
       const slowest = Math.round(Math.max(0, ...ofThisName.map(({ milliseconds: each }) => each)));
       this.#test.comment(
-        `fault ${number}, ${name}: ${this.#acked} acknowledged; locks were without a gateway for ${slowest} ms at most`,
+        `fault ${number}, ${name} for ${Math.round(faultMs)} ms: ${this.#acked} acknowledged; ` +
+          `locks were without a gateway for ${slowest} ms at most`,
       );
     }
   }
