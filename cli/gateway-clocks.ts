@@ -9,8 +9,7 @@ import { readFutureTime, readPastTime } from './terminal/time-text.js';
 export interface GatewayClocks {
   /**
    * The run's clock, by which the gateway judges locks, and which a demonstration speeds up: for times at which uplinks
-   * were received, the presence of locks (online, asleep, late), commands, and
-   * reasons why the gateway is not ready.
+   * were received, the presence of locks (online, asleep, late), commands, and reasons why the gateway is not ready.
    */
   readonly runMs: number;
   /** For credentials, users, merchants, notices and the audit log. */

@@ -57,7 +57,7 @@ export class Resources implements Teardown {
     return folder;
   }
 
-  /** Calls the registered functions, last first. If some fail, all others are still called. @throws the first failure */
+  /** Calls the registered functions, last first; all of them, even if some fail. @throws the first failure */
   async release(): Promise<void> {
     openResources.delete(this);
     const failures: unknown[] = [];

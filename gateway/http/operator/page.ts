@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import { LockgateError } from '../../../proto/errors.js';
 import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from '../merchant/own-data/cursor.js';
 import { linkTo } from '../merchant/own-data/list.js';
-import { slicedJson } from '../shared/sliced-json.js';
+import { type SlicedList, slicedJson } from '../shared/sliced-json.js';
 import { limitOf, textOf } from './query.js';
 import type { Query } from './routes.js';
 import { Limit, MaybeText } from './schemas.js';
@@ -89,19 +89,17 @@ export class LongAnswer {
   }
 
   /**
-   * Makes `{"name": […], "next_cursor": …}`.
+   * Makes the answer with this list and its `next_cursor`.
    *
-   * @param toJson must return just the members that the route's schema has
+   * @param nextCursor null for the last page
+   * @param turns waits for other work
    */
   static async of<Item>(
-    name: string,
-    items: readonly Item[],
-    toJson: (item: Item) => unknown,
+    list: Omit<SlicedList<Item>, 'rest'>,
     nextCursor: string | null,
-    turns: { next(signal?: AbortSignal): Promise<void> },
+    turns: { next(): Promise<void> },
   ): Promise<LongAnswer> {
-    const rest = { next_cursor: nextCursor };
-    return new LongAnswer(await slicedJson({ name, items, toJson, rest }, turns), nextCursor);
+    return new LongAnswer(await slicedJson({ ...list, rest: { next_cursor: nextCursor } }, turns), nextCursor);
   }
 }
 

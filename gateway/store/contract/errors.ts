@@ -35,13 +35,15 @@ const FAILURE_CODES: Readonly<Record<Exclude<StoreFailureKind, 'other'>, RegExp>
   io: /^(SQLITE_(IOERR|CORRUPT|NOTADB).*|EIO)$/,
   // 40001 and 40P01: two transactions were in each other's way; 55P03: a row stayed locked for too long.
   busy: /^(SQLITE_(BUSY|LOCKED).*|40001|40P01|55P03)$/,
-  // 08: the connection failed; 25006: the server takes no writes; 53300: it has no free connection; 57P0x: it stops, has
-  // crashed, or starts.
+  // 08: the connection failed; 25006: the server takes no writes; 53300: it has no free connection; 57P0x: it stops,
+  // has crashed, or starts.
   away: /^(08...|25006|53300|57P0[1-4]|E(CONN|HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|LOCKGATE_NO_ANSWER)$/,
   fenced: /^(LOCKGATE_FENCED|store-(fenced|changed|unsafe))$/,
 };
 
-/** What PostgreSQL's driver (pg and pg-pool) says about a lost connection, or one that it could not get, without a code. */
+const KINDS = Object.keys(FAILURE_CODES) as (keyof typeof FAILURE_CODES)[];
+
+/** What PostgreSQL's driver (pg, pg-pool) says, without a code, about a connection that it lost or could not get. */
 const LOST_CONNECTION = new RegExp(
   `^(${[
     'timeout exceeded when trying to connect',
@@ -58,11 +60,7 @@ const LOST_CONNECTION = new RegExp(
 export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof StoreFailure) return error.kind;
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  if (typeof code === 'string')
-    return (
-      (Object.keys(FAILURE_CODES) as (keyof typeof FAILURE_CODES)[]).find((kind) => FAILURE_CODES[kind].test(code)) ??
-      'other'
-    );
+  if (typeof code === 'string') return KINDS.find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
   return error instanceof Error && LOST_CONNECTION.test(String(message)) ? 'away' : 'other';
 }
 

@@ -1,6 +1,7 @@
 /**
  * A program of the bench's row `console` that plays a fleet in one city: all locks report their position once, some of
- * them stay connected and move, and the others are disconnected until they report a theft. It takes one argument, a {@link CrowdRequest} as JSON, and reads commands from stdin:
+ * them stay connected and move, and the others are disconnected until they report a theft. It takes one argument, a
+ * {@link CrowdRequest} as JSON, and reads commands from stdin:
  *
  * - `place`: every lock connects and sends one ping; answers `{}` when all are acknowledged.
  * - `move RATE`: the moving locks send RATE pings a second in turn, until the next `move`; 0 stops them. Answers `{}`.

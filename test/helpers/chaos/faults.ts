@@ -24,7 +24,7 @@ type Fault = (site: FaultSite) => Promise<void>;
 
 /** How many times, 0.2 s apart, commits' waits for the standby are cancelled while it lags. */
 const CANCELLED_WAITS = 10;
-/** The merchant refuses a webhook whose time is five minutes off, as Standard Webhooks has it, so clocks err by less. */
+/** Clocks err by less than five minutes: the merchant refuses a webhook that is off by more (Standard Webhooks). */
 const MAX_CLOCK_ERROR_SECONDS = 240;
 /** How long the gateways can't reach the database at most. */
 const LONGEST_OUTAGE = Seconds(30);

@@ -129,8 +129,8 @@ async function listPings(parts: OperatorParts, request: RouteRequest) {
   const page = { filter: span, beforeId: after?.[0] as number | undefined, limit };
   const { pings, nextBeforeId } = await readPingPage(reader, device.id, page);
   const end = nextBeforeId === null ? null : [nextBeforeId];
-  const bodies = await eventBodies(pings, reader.turns);
-  return await LongAnswer.of('pings', bodies, (body) => body, nextCursor(listKey, end), reader.turns);
+  const list = { name: 'pings', items: await eventBodies(pings, reader.turns), toJson: (body: object) => body };
+  return await LongAnswer.of(list, nextCursor(listKey, end), reader.turns);
 }
 
 async function listFindings(parts: OperatorParts, request: RouteRequest) {
@@ -140,7 +140,11 @@ async function listFindings(parts: OperatorParts, request: RouteRequest) {
   const found = await parts.store.readFindings(device.id, limit + 1, after?.[0] as number | undefined);
   const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
   const toJson = ({ id, finding }: (typeof shown)[number]): object => ({ id, ...findingJson(finding) });
-  return await LongAnswer.of('findings', shown, toJson, nextCursor(listKey, end), readerOf(parts).turns);
+  return await LongAnswer.of(
+    { name: 'findings', items: shown, toJson },
+    nextCursor(listKey, end),
+    readerOf(parts).turns,
+  );
 }
 
 async function listAllFindings(parts: OperatorParts, { query }: RouteRequest) {
@@ -152,5 +156,9 @@ async function listAllFindings(parts: OperatorParts, { query }: RouteRequest) {
   const toJson = ({ id, mac, finding }: (typeof shown)[number]): object => {
     return { mac: formatMac(mac), id, ...findingJson(finding) };
   };
-  return await LongAnswer.of('findings', shown, toJson, nextCursor(listKey, end), readerOf(parts).turns);
+  return await LongAnswer.of(
+    { name: 'findings', items: shown, toJson },
+    nextCursor(listKey, end),
+    readerOf(parts).turns,
+  );
 }

@@ -1,6 +1,7 @@
 /**
- * The time limit of answers on the connections of a pool. A connection may break without a sign, and TCP itself gives
- * up only after a quarter of an hour, so without a limit its query, and all work that waits for it, would stand still.
+ * Time limits of answers: of a single one, and of all on the connections of a pool. A connection may break without a
+ * sign, and TCP itself gives up only after a quarter of an hour, so without a limit its query, and all work that waits
+ * for it, would stand still.
  *
  * A connection is *busy* while the pool has lent it, and from its opening until it is checked; otherwise it is *idle*,
  * when silence means nothing. A busy one on which no byte came or went for the limit is closed: its query fails as
@@ -9,7 +10,10 @@
  */
 import type { Socket } from 'node:net';
 import type pg from 'pg';
-import type { Milliseconds } from '../../../../proto/clock.js';
+import { type Milliseconds, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
+
+/** After this long without an answer a statement is in doubt: a wait for a standby does not end by itself. */
+const ANSWER_TIMEOUT = Seconds(10);
 
 /** Why a connection was closed. */
 export class NoAnswer extends Error {
@@ -25,13 +29,17 @@ interface WithSocket {
   readonly connection: { readonly stream: Socket };
 }
 
+/** The limit of one pool's connections. */
 export class AnswerLimit {
   readonly #limit: Milliseconds;
   readonly #onSilence: () => void;
   readonly #busy = new Set<pg.ClientBase>();
   readonly #idle = new Set<pg.ClientBase>();
 
-  /** @param onSilence called when a connection was closed for its silence */
+  /**
+   * @param limit ms without a byte, after which a busy connection is closed
+   * @param onSilence called when a connection was closed for its silence
+   */
   constructor(limit: Milliseconds, onSilence: () => void) {
     this.#limit = limit;
     this.#onSilence = onSilence;
@@ -87,4 +95,17 @@ export class AnswerLimit {
 
 function socketOf(client: pg.ClientBase): Socket {
   return (client as unknown as WithSocket).connection.stream;
+}
+
+/** Waits for an answer. @throws NoAnswer if it does not come within the limit */
+export async function answered<T>(answer: Promise<T>, limit: Milliseconds = ANSWER_TIMEOUT): Promise<T> {
+  let timer: Timer | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = systemClock.after(limit, () => reject(new NoAnswer()));
+  });
+  try {
+    return await Promise.race([answer, timeout]);
+  } finally {
+    timer?.cancel();
+  }
 }

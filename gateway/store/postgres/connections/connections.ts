@@ -186,14 +186,7 @@ export class Connections {
 
 /** Connects once, and returns which server answers. @throws what connecting throws */
 export async function findServer(url: string): Promise<ServerIdentity> {
-  const client = new pg.Client(clientOptions(url));
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await readIdentity(client);
-  } finally {
-    await client.end();
-  }
+  return await withClient(url, readIdentity);
 }
 
 /** Runs `work` on a connection of its own, which is closed afterwards. */

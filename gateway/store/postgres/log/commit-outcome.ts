@@ -1,14 +1,9 @@
-/** What became of a commit: what the database's answer says, or its silence. Pure, except for the timer. */
-import { type Milliseconds, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
+/** What became of a commit: what the database's answer says, or its silence. Pure. */
 import type { CommandChange } from '../../contract/command-record.js';
 import type { Commit, IncomingUplink } from '../../contract/log/commit.js';
 import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
-import { NoAnswer } from '../connections/answer-limit.js';
 import { Fenced } from '../fence.js';
 import type { CommitResultRow } from './commit-statement.js';
-
-/** After this long without an answer a statement is in doubt: a wait for a standby does not end by itself. */
-const ANSWER_TIMEOUT = Seconds(10);
 
 /**
  * What was not stored of a commit. If the answer was lost (`row` is null), no sending is reported as stored, so that no
@@ -54,17 +49,4 @@ export function isDefinite(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   // A SQLSTATE has five characters; a code of the system, such as ECONNRESET, has others.
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity === 'ERROR';
-}
-
-/** Waits for an answer. @throws NoAnswer if it does not come within the limit */
-export async function answered<T>(answer: Promise<T>, limit: Milliseconds = ANSWER_TIMEOUT): Promise<T> {
-  let timer: Timer | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = systemClock.after(limit, () => reject(new NoAnswer()));
-  });
-  try {
-    return await Promise.race([answer, timeout]);
-  } finally {
-    timer?.cancel();
-  }
 }

@@ -9,11 +9,10 @@
  */
 import { monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { DatabaseTime } from '../../contract/slots/database-time.js';
-import { NoAnswer } from '../connections/answer-limit.js';
+import { answered, NoAnswer } from '../connections/answer-limit.js';
 import type { Connections, WatchedClient } from '../connections/connections.js';
 import { endEpoch } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
-import { answered } from '../log/commit-outcome.js';
 import { type Claim, lockSlot } from '../node-claim.js';
 
 const BEAT_INTERVAL = Seconds(1);

@@ -1,8 +1,8 @@
 /**
  * Reads the uplinks of one lock in the order of arrival, from the log's index by lock and from the memtable
  * (memtable/uplink-memtable.ts). The index has all uplinks up to `indexedId` and perhaps some later ones; the memtable
- * has all later ones. So the index is read only up to `indexedId`, and the memtable only after it: no uplink is returned
- * twice.
+ * has all later ones. So the index is read only up to `indexedId`, and the memtable only after it: no uplink is
+ * returned twice.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';

@@ -1,6 +1,6 @@
 /**
- * The accounts of locks that connect at once, as thousands do after the end of a gateway: read by few queries, each with
- * the right answer.
+ * The accounts of locks that connect at once, as thousands do after the end of a gateway: read by few queries, each
+ * with the right answer.
  */
 import t from 'tap';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';

@@ -36,13 +36,11 @@ export function gatherProgress(progress: readonly DeliveryProgress[]): DeliveryP
 }
 
 /**
- * Attempts are stored before blocked and damaged events: one at an event that was blocked or damaged before must be
- * stored apart.
+ * Attempts are stored before damaged events: one at an event that was damaged before must be stored apart. Blocked
+ * events come after attempts too, but never replace what an attempt stored.
  */
-function mayFollow({ blocked, damaged }: Gathered, { attempts }: DeliveryProgress): boolean {
-  if (damaged.size === 0 && blocked.length === 0) return true;
-  const earlier = new Set([...damaged, ...blocked.map(({ uplinkId }) => uplinkId)]);
-  return !attempts.some(({ uplinkId }) => earlier.has(uplinkId));
+function mayFollow({ damaged }: Gathered, { attempts }: DeliveryProgress): boolean {
+  return damaged.size === 0 || !attempts.some(({ uplinkId }) => damaged.has(uplinkId));
 }
 
 function add(gathered: Gathered, progress: DeliveryProgress): void {
