@@ -79,6 +79,8 @@ export class Lock {
   /** Whether the step function is the power model's own, whose steps may be shortened. */
   readonly #isHealthy: boolean;
   readonly #link: Link;
+  /** How often the lock has started or dropped a connection, so that it can tell events of an earlier one. */
+  #linkChanges = 0;
   readonly #battery: LockBattery | undefined;
   /** Inputs that arrived while another input was being processed. */
   readonly #queuedInputs: StepInput[] = [];
@@ -267,6 +269,7 @@ export class Lock {
       this.#log({ type: 'did', effect });
     }
     if (effect.type !== 'made') this.#battery?.apply(effect, this.#nowMs);
+    if (effect.type === 'connect' || effect.type === 'drop') this.#linkChanges++;
     if (effect.type === 'connect') this.#link.connect();
     else if (effect.type === 'publish') this.#link.publish(effect.uplink);
     else if (effect.type === 'disconnect') this.#link.disconnect();
@@ -295,11 +298,21 @@ export class Lock {
     };
   }
 
-  /** Processes an input from the link, after everything that was due before it. */
+  /**
+   * Processes an input from the link, after everything that was due before it. On a machine that is late, that may have
+   * ended the connection of the event: then the event came too late, and is lost as on a connection that has broken.
+   */
   #handleLinkEvent(input: StepInput, entry: DiaryEntry | undefined): void {
     if (this.#phase === 'stopped') return;
     // A link may answer during a step. The answer is then queued and processed at the same moment.
-    if (this.#phase === 'running') this.#catchUp();
+    if (this.#phase === 'running') {
+      const linkChanges = this.#linkChanges;
+      this.#catchUp();
+      if (linkChanges !== this.#linkChanges) {
+        this.#setTimer();
+        return;
+      }
+    }
     if (entry !== undefined) this.#log(entry);
     if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.disconnected(this.#nowMs);
     this.#process(input);

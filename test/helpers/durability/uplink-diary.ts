@@ -13,6 +13,7 @@ interface LockPage {
   /** Uplinks that are neither acknowledged nor discarded, by key. */
   readonly unacked: Map<string, Uplink>;
   readonly acked: Uplink[];
+  readonly discarded: Uplink[];
   created: number;
   /** Uplinks discarded since the last boot, which the lock reports as `dropped`. */
   discardedSinceBoot: number;
@@ -52,20 +53,23 @@ export class UplinkDiary {
     return unacked;
   }
 
-  /** The locks' diaries for delivery-check.ts: every uplink that was not discarded must have arrived once. */
+  /**
+   * The locks' diaries for delivery-check.ts: every uplink that was not discarded must have arrived once. A discarded
+   * one may have arrived: the gateway stored it, and the connection broke before its acknowledgement came.
+   */
   toDeliver(): LockDiary[] {
-    return [...this.#pages].map(([mac, { acked, unacked }]) => ({
+    return [...this.#pages].map(([mac, { acked, unacked, discarded }]) => ({
       mac,
       acked: [...acked, ...unacked.values()],
-      unacked: [],
-      overtaking: [...acked, ...unacked.values()].filter(isOvertaking),
+      unacked: discarded,
+      overtaking: [...acked, ...unacked.values(), ...discarded].filter(isOvertaking),
     }));
   }
 
   #page(mac: Mac): LockPage {
     let page = this.#pages.get(mac);
     if (page === undefined) {
-      page = { unacked: new Map(), acked: [], created: 0, discardedSinceBoot: 0 };
+      page = { unacked: new Map(), acked: [], discarded: [], created: 0, discardedSinceBoot: 0 };
       this.#pages.set(mac, page);
     }
     return page;
@@ -97,6 +101,7 @@ export class UplinkDiary {
     this.discarded += 1;
     page.discardedSinceBoot += 1;
     const unackedBefore = page.unacked.size;
+    page.discarded.push(uplink);
     if (!page.unacked.delete(keyOf(uplink)))
       this.violations.push(`${mac} discarded ${keyOf(uplink)}, which it did not have`);
     if (unackedBefore < POWER_MODEL.bufferUplinks)
