@@ -210,7 +210,7 @@ const ROWS: readonly RuleRow[] = [
     rule: 'not-closed',
     severity: 'warning',
     restsOn: 'receipt',
-    brokenWhen: 'A connection ended as dropped, keepalive or takeover without a close-connection ping.',
+    brokenWhen: 'A connection broke, timed out or was replaced by a new one without a close-connection ping.',
     section: SECTION,
   },
   {

@@ -62,7 +62,7 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
 };
 
 /** Rows that can profile their gateway, to show where the time of a ping goes. */
-const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention', 'reads', 'neighbour'];
+const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention', 'reads', 'neighbour', 'postgres', 'two-gateways'];
 
 /** The width of the table, in columns. */
 const TABLE_WIDTH = 80;

@@ -48,7 +48,7 @@ const SECTIONS = [
 const LAST = { title: 'About lockgate', files: ['CHANGELOG.md', ...docs('contributing', 'performance', 'decisions')] };
 
 /** What the menu calls pages whose own title is just the name of lockgate. */
-export const MENU_TITLES = { 'docs/README.md': 'Four doors', 'README.md': 'lockgate in one page' };
+export const MENU_TITLES = { 'docs/README.md': 'Where to begin', 'README.md': 'lockgate in one page' };
 
 /** The sections with the files that exist, as `{ title, files }`. */
 export function helpSections() {

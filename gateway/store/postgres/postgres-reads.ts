@@ -12,6 +12,7 @@ import { latestByLife } from '../tables/devices/latest-by-life.js';
 import { Marks } from '../tables/devices/marks.js';
 import type { TableParts } from '../tables/table-parts.js';
 import { TableReads } from '../tables/table-reads.js';
+import type { Connections } from './connections/connections.js';
 import { readDiskSpace, readFigures } from './figures.js';
 import { DueReads } from './log/due-reads.js';
 import { LockAccounts } from './log/lock-accounts.js';
@@ -33,10 +34,10 @@ export class PostgresReads extends TableReads {
   readonly #accounts: LockAccounts;
   readonly #due: DueReads;
 
-  constructor(read: Sql, parts: TableParts) {
+  constructor({ read, plannedRead }: Pick<Connections, 'read' | 'plannedRead'>, parts: TableParts) {
     super(parts.readTables, parts.dialect);
     this.read = read;
-    this.log = new LogReads(read);
+    this.log = new LogReads(read, plannedRead);
     this.#accounts = new LockAccounts(read);
     this.#due = new DueReads(read);
     this.marks = new Marks(parts);

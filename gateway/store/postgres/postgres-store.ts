@@ -110,7 +110,7 @@ export class PostgresStore extends PostgresReads implements Store {
     const { connections, writes, readTables, quota } = parts;
     const { read } = connections;
     const tableParts: TableParts = { mutex: writes, tables: writes.tables, readTables, dialect: POSTGRES };
-    super(read, tableParts);
+    super(connections, tableParts);
     this.#parts = parts;
     this.description = parts.description;
     const { shared } = parts;

@@ -18,6 +18,8 @@ export interface Sql {
 }
 
 interface NumberedStatement {
+  /** The name under which a connection remembers the statement, if it is to be prepared. */
+  readonly name: string;
   readonly text: string;
   readonly names: readonly string[];
 }
@@ -35,6 +37,8 @@ export const TYPES: pg.CustomTypesConfig = {
 /** Maximum number of statements whose numbered form is remembered; beyond it, all are forgotten. */
 const MAX_REMEMBERED = 1_000;
 const remembered = new Map<string, NumberedStatement>();
+/** How many names were given. None is given twice, since a connection knows only one statement by a name. */
+let named = 0;
 
 /** Replaces `@name` by `$1`, `$2` … */
 export function numbered(statement: string): NumberedStatement {
@@ -46,17 +50,26 @@ export function numbered(statement: string): NumberedStatement {
     return `$${index === -1 ? names.push(name) : index + 1}`;
   });
   if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-  const made = { text, names };
+  named += 1;
+  const made = { name: `lockgate_${named}`, text, names };
   remembered.set(statement, made);
   return made;
 }
 
+/**
+ * When the server parses and plans a statement: each time that it runs, with its values in view, or once for each
+ * connection. Once is for statements that run many times a second: planning can cost more than running.
+ */
+export type Planning = 'each-time' | 'once';
+
 /** Statements on a connection or a pool. */
 export class QueryableSql implements Sql {
   readonly #queryable: Pick<pg.Client | pg.Pool, 'query'>;
+  readonly #planning: Planning;
 
-  constructor(queryable: Pick<pg.Client | pg.Pool, 'query'>) {
+  constructor(queryable: Pick<pg.Client | pg.Pool, 'query'>, planning: Planning = 'each-time') {
     this.#queryable = queryable;
+    this.#planning = planning;
   }
 
   async all<Row>(statement: string, values: Values = {}): Promise<Row[]> {
@@ -72,7 +85,8 @@ export class QueryableSql implements Sql {
   }
 
   #query(statement: string, values: Values): Promise<pg.QueryResult> {
-    const { text, names } = numbered(statement);
-    return this.#queryable.query({ text, values: names.map((name) => values[name] ?? null) });
+    const { name, text, names } = numbered(statement);
+    const query = { text, values: names.map((each) => values[each] ?? null) };
+    return this.#queryable.query(this.#planning === 'once' ? { ...query, name } : query);
   }
 }

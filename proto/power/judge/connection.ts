@@ -36,6 +36,9 @@ export function connect(belief: Belief, atMs: number, verdict: Verdict): void {
   belief.isRecoveryReported = false;
 }
 
+/** How a connection ended that the lock did not close, as a part of a sentence. */
+const LOST_HOW = { dropped: 'broke', keepalive: 'timed out', takeover: 'was replaced by a new one' } as const;
+
 /** The connection ended. */
 export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number, verdict: Verdict): void {
   if (!belief.isConnected) return;
@@ -52,7 +55,7 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   const isLost = cause === 'dropped' || cause === 'keepalive' || cause === 'takeover';
   if (!isLost || belief.closeSeen !== 'none') return;
   const since = describeTime(belief.connectedSinceMs);
-  const message = `The connection since ${since} ended as ${cause} without a close-connection ping.`;
+  const message = `The connection since ${since} ${LOST_HOW[cause]} without a close-connection ping.`;
   verdict.findings.push(finding('not-closed', belief.mac, null, atMs, message));
 }
 

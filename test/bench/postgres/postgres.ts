@@ -25,7 +25,7 @@ import { ServeSetup } from '../serve-setup.js';
 import { SharedGateways } from './shared-gateways.js';
 
 /** The row `postgres`. */
-export async function benchPostgres({ quick }: BenchOptions): Promise<BenchRow> {
+export async function benchPostgres({ quick, profiles }: BenchOptions): Promise<BenchRow> {
   const row = {
     name: 'postgres',
     title: `durable pings of ${BENCH_LOCKS.toLocaleString('en')} locks on PostgreSQL`,
@@ -36,7 +36,7 @@ export async function benchPostgres({ quick }: BenchOptions): Promise<BenchRow> 
   if (missing !== null) return missing;
   return await withResources(async (resources) => {
     const durationMs = roundDurationMs(quick);
-    const onPostgres = await SharedGateways.open(resources, { gateways: 1, locks: BENCH_LOCKS });
+    const onPostgres = await SharedGateways.open(resources, { gateways: 1, locks: BENCH_LOCKS, profiles });
     const onSqlite = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1 });
     const works = [() => onPostgres.floodFor(durationMs), async () => (await onSqlite.floodFor(durationMs)).rate];
     const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeRates);
@@ -51,7 +51,7 @@ export async function benchPostgres({ quick }: BenchOptions): Promise<BenchRow> 
 }
 
 /** The row `two-gateways`. */
-export async function benchTwoGateways({ quick }: BenchOptions): Promise<BenchRow> {
+export async function benchTwoGateways({ quick, profiles }: BenchOptions): Promise<BenchRow> {
   const row = {
     name: 'two-gateways',
     title: `durable pings of ${BENCH_LOCKS.toLocaleString('en')} locks at two gateways on one PostgreSQL`,
@@ -62,7 +62,7 @@ export async function benchTwoGateways({ quick }: BenchOptions): Promise<BenchRo
   if (missing !== null) return missing;
   return await withResources(async (resources) => {
     const durationMs = roundDurationMs(quick);
-    const two = await SharedGateways.open(resources, { gateways: 2, locks: BENCH_LOCKS });
+    const two = await SharedGateways.open(resources, { gateways: 2, locks: BENCH_LOCKS, profiles });
     const one = await SharedGateways.open(resources, { gateways: 1, locks: BENCH_LOCKS });
     const works = [() => two.floodFor(durationMs), () => one.floodFor(durationMs)];
     const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeRates);

@@ -31,6 +31,8 @@ export interface SharedRequest {
   readonly gateways: number;
   /** The number of locks of all gateways together; each gateway has its share. */
   readonly locks: number;
+  /** The folder for a profile of each gateway; null for none. */
+  readonly profiles?: string | null;
 }
 
 /** Running gateways on one database. */
@@ -67,7 +69,10 @@ export class SharedGateways {
     const share = Math.ceil(request.locks / request.gateways);
     const gateways: SharedGateway[] = [];
     for (const [index, data] of folders.entries()) {
-      const { program, port } = await startServe(resources, data, { args: ['--store', url] });
+      const { program, port } = await startServe(resources, data, {
+        args: ['--store', url],
+        profiles: request.profiles ?? null,
+      });
       const locks = logins.slice(index * share, (index + 1) * share);
       const generator = await LoadGenerator.start(resources, { port, locks });
       gateways.push({ pid: program.pid, mqttPort: port, generator });

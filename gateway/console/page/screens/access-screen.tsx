@@ -16,7 +16,7 @@ export function AccessScreen({ session }: { readonly session: Session }): JSX.El
       <header class="screen-head">
         <h1 id="access-title">Keys and users</h1>
       </header>
-      {!isOwner && <p class="hint">Owners make keys and invite users. You are {session.role}.</p>}
+      {!isOwner && <p class="hint">Owners make keys and invite users. Your role is {session.role}.</p>}
       <div class="pair">
         {isOwner && <KeysPanel />}
         {isOwner && <UsersPanel self={session.username} />}

@@ -25,7 +25,7 @@ import { CommitBatch } from './commit-batch.js';
 import { isDefinite, isRefusedValue, refuseInvalid, resultOf } from './commit-outcome.js';
 import { type CommitResultRow, commitParts, statementOf } from './commit-statement.js';
 import { KnownKeys } from './known-keys.js';
-import { readStaged, selectWanted } from './merchant-events.js';
+import { MAX_MOVED_PER_COMMIT, readStaged, selectWanted } from './merchant-events.js';
 
 /** Maximum number of uplinks of one statement, except for a commit that alone has more. */
 const MAX_UPLINKS_PER_STATEMENT = 2_000;
@@ -52,6 +52,8 @@ interface NewSession {
 
 interface Prepared {
   readonly batch: CommitBatch;
+  /** How many staged events are in the batch. */
+  readonly stagedCount: number;
   /** The uplinks that the log does not have. */
   readonly fresh: ReadonlySet<IncomingUplink>;
   /** For each commit, the indexes of changes to commands that can't apply after those before them. */
@@ -61,7 +63,12 @@ interface Prepared {
 /** Is told, in a sentence, why nothing can be stored for now. */
 export type OnTrouble = (why: string) => void;
 
+const EMPTY_COMMIT: Commit = { incoming: [], judged: [], states: new Map() };
 const NO_INDEXES: ReadonlySet<number> = new Set();
+
+function isEmpty({ incoming, judged, states }: Commit): boolean {
+  return incoming.length === 0 && judged.length === 0 && states.size === 0;
+}
 
 export class CommitLog {
   readonly #connections: Connections;
@@ -72,6 +79,8 @@ export class CommitLog {
   readonly #waiting: Waiting[] = [];
   #client: WatchedClient;
   #isRunning = false;
+  /** Whether staged events may wait that no commit has moved into the log. */
+  #mayHaveStaged = true;
   /** The number of the last commit. */
   #n = 0;
   /**
@@ -130,9 +139,17 @@ export class CommitLog {
     this.#isRunning = true;
     // What the same turn of the event loop appends is stored together.
     await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#storeAll(this.#takeNext());
+    while (this.#waiting.length > 0) {
+      await this.#storeAll(this.#takeNext());
+      if (this.#mayHaveStaged && this.#waiting.length === 0 && this.#end === undefined) await this.#moveStaged();
+    }
     this.#isRunning = false;
     for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Moves staged events that no other commit moves. If it fails, a later commit does. */
+  async #moveStaged(): Promise<void> {
+    await this.#store([EMPTY_COMMIT]).catch(() => undefined);
   }
 
   #takeNext(): Waiting[] {
@@ -158,10 +175,12 @@ export class CommitLog {
 
   async #store(commits: readonly Commit[]): Promise<CommitResult[]> {
     if (this.#end !== undefined) throw this.#end;
-    const { batch, fresh, refused } = await this.#prepare(commits);
+    const { batch, stagedCount, fresh, refused } = await this.#prepare(commits);
     const deviceIds = new Set(batch.uplinks.map(({ deviceId }) => deviceId));
     try {
       const row = await this.#execute(batch);
+      if (row === null) this.#mayHaveStaged = true;
+      else this.#mayHaveStaged = stagedCount === 0 ? row.has_staged : stagedCount === MAX_MOVED_PER_COMMIT;
       // The commit is stored, whatever becomes of this: rows that are too many now are deleted after a later commit.
       if (row !== null) await answered(this.#trim(batch, row)).catch(() => undefined);
       return commits.map((commit, index) => resultOf(commit, fresh, refused[index] ?? NO_INDEXES, row));
@@ -178,8 +197,9 @@ export class CommitLog {
     const batch = new CommitBatch();
     const incoming = commits.flatMap((commit) => commit.incoming);
     const fresh = await this.#keys.selectNew(incoming.filter((item) => item.type === 'uplink'));
-    // Events that ended commands left for the next commit, whose statement removes them.
-    const staged = await readStaged(sql);
+    // Events that ended commands left for the next commit, whose statement removes them. An empty commit is for them.
+    const mayHaveStaged = this.#mayHaveStaged || commits.some(isEmpty);
+    const staged = mayHaveStaged ? await readStaged(sql) : [];
     const wanted = await Promise.all(
       commits.map(async ({ merchantEvents = [] }) => ({
         // That a late lock is back comes before what it sent; other events follow from what it sent.
@@ -211,7 +231,7 @@ export class CommitLog {
         if (!batch.addCommand(change)) refused[index]?.add(place);
       for (const event of wanted[index]?.after ?? []) batch.addEvent(this.#nextId(event.deviceId), event);
     }
-    return { batch, fresh, refused };
+    return { batch, stagedCount: staged.length, fresh, refused };
   }
 
   #addIncoming(batch: CommitBatch, { incoming }: Commit, fresh: ReadonlySet<IncomingUplink>): void {
@@ -243,7 +263,7 @@ export class CommitLog {
       const values = Object.assign({ slot, epoch, session }, ...parts.map((part) => part.values)) as Values;
       const client = this.#client;
       try {
-        const row = await answered(client.committing(() => client.sql.get<CommitResultRow>(statement, values)));
+        const row = await answered(client.committing(() => client.planned.get<CommitResultRow>(statement, values)));
         if (row === undefined || row.fence !== 1) throw new Fenced();
         this.#sessions = [session];
         return row;

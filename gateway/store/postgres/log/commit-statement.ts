@@ -22,6 +22,8 @@ export interface Part {
 export interface CommitResultRow {
   /** 1 if the fence held. */
   readonly fence: number;
+  /** Whether there were staged events before the statement, those that it took included. */
+  readonly has_staged: boolean;
   readonly uplinks?: number;
   /** Ids of commands whose sending was stored; ids of those whose answer was stored, with their locks'. */
   readonly sent?: readonly number[] | null;
@@ -281,6 +283,7 @@ export function commitParts(batch: CommitBatch, n: number): Part[] {
 /** The statement of these parts; its values are those of the parts with `slot`, `epoch` and `session`. */
 export function statementOf(parts: readonly Part[]): string {
   const withs = [FENCE, ...parts.map(({ name, sql }) => `${name} AS (${sql})`)].join(', ');
-  const results = ['(SELECT count(*) FROM f) AS fence', ...parts.map(({ result }) => result)].join(', ');
+  const always = ['(SELECT count(*) FROM f) AS fence', 'EXISTS (SELECT 1 FROM staged_event) AS has_staged'];
+  const results = [...always, ...parts.map(({ result }) => result)].join(', ');
   return `WITH ${withs} SELECT ${results}`;
 }

@@ -8,7 +8,7 @@ import type { Sql } from '../sql.js';
 import type { MerchantEventRow } from './commit-batch.js';
 
 /** Maximum number of staged events that one commit moves into the log; the next commits move the others. */
-const MAX_MOVED_PER_COMMIT = 500;
+export const MAX_MOVED_PER_COMMIT = 500;
 
 /** Returns those of the events that a URL of their lock's merchant gets, in their order. */
 export async function selectWanted(sql: Sql, events: readonly NewMerchantEvent[]): Promise<MerchantEventRow[]> {

@@ -33,67 +33,83 @@ export function HistoryPanel({ mac, version, days, onWhy, children }: HistoryPro
     undefined,
     version,
   );
+  // Null while the reader has chosen no part of these days: then all of the loaded time is shown, which follows the
+  // present.
+  const [chosen, setChosen] = useState<{ readonly days: number; readonly range: TimeRange } | null>(null);
+  const rangeIn = (whole: TimeRange): TimeRange => (chosen?.days === days ? chosen.range : whole);
+  const choose = (range: TimeRange | null): void => setChosen(range && { days, range });
+  const { answer } = loaded;
+  // The children have the same place before and after the past is loaded: elsewhere they would be made anew, and what
+  // a reader has begun there (a command to confirm, an open explanation) would be lost.
   return (
     <>
       <WhenLoaded loaded={loaded}>
-        {(history) => (
-          <HistoryView mac={mac} {...history} onWhy={onWhy}>
-            {children}
-          </HistoryView>
-        )}
+        {(past) => <PastView mac={mac} {...past} range={rangeIn(past.whole)} onChoose={choose} onWhy={onWhy} />}
       </WhenLoaded>
-      {loaded.answer === null && children}
+      {children}
+      {answer !== null && <PastTables {...answer} range={rangeIn(answer.whole)} onWhy={onWhy} />}
     </>
   );
 }
 
-interface HistoryViewProps extends LoadedPast {
+interface PastViewProps extends LoadedPast {
   readonly mac: string;
+  /** The part of the time that is shown. */
+  readonly range: TimeRange;
+  /** Called with the part that the reader chooses; null for all of the loaded time. */
+  readonly onChoose: (range: TimeRange | null) => void;
   readonly onWhy: (id: string) => void;
-  readonly children: ComponentChildren;
 }
 
-function HistoryView({ mac, whole, past, hasMore, onWhy, children }: HistoryViewProps): JSX.Element {
-  // Null while the reader has chosen no part: then all of the loaded time is shown, which follows the present.
-  const [chosen, setChosen] = useState<TimeRange | null>(null);
+/** The timeline and the map. */
+function PastView({ mac, whole, past, range, onChoose, onWhy }: PastViewProps): JSX.Element {
   /** The part that the reader is dragging over. */
   const [brushed, setBrushed] = useState<TimeRange | null>(null);
   const [selected, setSelected] = useState<string | null>(null);
-  const range = chosen ?? whole;
   // All times of the past are of the run's clock, the gateway's time for locks, but for those of deliveries, which are
   // wall-clock times.
   const data = useMemo(() => lockTimeline(mac, past, (wallMs) => runClock.fromWall(wallMs)), [mac, past]);
   const show = (next: TimeRange): void =>
-    setChosen(next.fromMs <= whole.fromMs && next.toMs >= whole.toMs ? null : next);
+    onChoose(next.fromMs <= whole.fromMs && next.toMs >= whole.toMs ? null : next);
   const select = (item: string | null): void => {
     setSelected(item);
     // An item is `ping evt_…`, `finding finding:12`, `delivery evt_…` or `command 7`; `why` wants `command:7`.
     if (item !== null) onWhy(item.replace(/^(?:ping|finding|delivery) /, '').replace(/^command /, 'command:'));
   };
+  return (
+    <div class="past">
+      <section class="card" aria-label="Timeline">
+        <Timeline
+          data={data}
+          whole={whole}
+          range={range}
+          onRange={show}
+          onBrush={setBrushed}
+          selected={selected}
+          onSelect={select}
+        />
+      </section>
+      <PathPanel
+        pings={past.pings}
+        range={brushed ?? range}
+        selected={selected?.startsWith('ping ') ? selected.slice('ping '.length) : null}
+        onSelect={(id) => select(`ping ${id}`)}
+      />
+    </div>
+  );
+}
+
+interface PastTablesProps extends Pick<LoadedPast, 'past' | 'hasMore'> {
+  readonly range: TimeRange;
+  readonly onWhy: (id: string) => void;
+}
+
+/** The findings and pings of the shown time. */
+function PastTables({ past, hasMore, range, onWhy }: PastTablesProps): JSX.Element {
   const shown = useMemo(() => within(past, range), [past, range.fromMs, range.toMs]);
+  // What was not loaded is older than all that was, so it is in the shown time only if all of that is.
   return (
     <>
-      <div class="past">
-        <section class="card" aria-label="Timeline">
-          <Timeline
-            data={data}
-            whole={whole}
-            range={range}
-            onRange={show}
-            onBrush={setBrushed}
-            selected={selected}
-            onSelect={select}
-          />
-        </section>
-        <PathPanel
-          pings={past.pings}
-          range={brushed ?? range}
-          selected={selected?.startsWith('ping ') ? selected.slice('ping '.length) : null}
-          onSelect={(id) => select(`ping ${id}`)}
-        />
-      </div>
-      {children}
-      {/* What was not loaded is older than all that was, so it is in the shown time only if all of that is. */}
       <FindingTable
         title="Findings"
         findings={shown.findings}
