@@ -22,7 +22,8 @@ export interface EventKey {
 
 /** The first 8 bytes of the SHA-256 of an uplink's bytes. */
 export function uplinkDigest(bytes: Uint8Array): Buffer {
-  return hash('sha256', bytes, 'buffer').subarray(0, DIGEST_BYTES);
+  // By way of a text of one character a byte: a Buffer of its own for each hash costs four times as much.
+  return Buffer.from(hash('sha256', bytes, 'binary').slice(0, DIGEST_BYTES), 'latin1');
 }
 
 /** For example `evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6`. It has no dot: Standard Webhooks forbids dots in ids. */

@@ -55,7 +55,8 @@ export interface WrittenSoFar {
   readonly commits: number;
 }
 
-const SHUTDOWN_SECONDS = 30;
+/** How long a gateway may take to stop. */
+export const SHUTDOWN_SECONDS = 30;
 
 /** A running gateway, its load generator and its webhook receivers. */
 export class ServeSetup {

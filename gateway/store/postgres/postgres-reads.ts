@@ -39,7 +39,7 @@ export class PostgresReads extends TableReads {
     this.read = read;
     this.log = new LogReads(read, plannedRead);
     this.#accounts = new LockAccounts(read);
-    this.#due = new DueReads(read);
+    this.#due = new DueReads(plannedRead);
     this.marks = new Marks(parts);
   }
 

@@ -2,6 +2,7 @@
 import { formatMac, parseMac } from '../../../proto/wire/mac.js';
 import type { ChildProgram } from '../load/child-program.js';
 import { lockMac } from '../load/many-locks.js';
+import { measureAlternating, percentile, type Rates, roundCount, summarizeRates } from '../measure.js';
 import type { Resources } from '../resources.js';
 import type { ServeSetup } from '../serve-setup.js';
 import { addDashboardUser, type ConsoleSession, logInMerchant, logInOperator } from './logins.js';
@@ -9,6 +10,20 @@ import type { OpenConsolesFigures, OpenConsolesRequest } from './open-consoles.j
 
 /** Ten pages of each kind, because a merchant may have only 16 streams. */
 const PAGES_OF_EACH = 10;
+
+/** Pairs of rounds, of which one has open consoles: what consoles cost is less than rounds differ. */
+const PAIRS = 25;
+
+/** What open consoles add to a figure of a round. */
+export interface ConsoleCost {
+  readonly without: Rates;
+  readonly withConsoles: Rates;
+  readonly pairs: number;
+  /** The median and the quartiles of the differences of the pairs. */
+  readonly median: number;
+  readonly lower: number;
+  readonly upper: number;
+}
 
 /** The pages, which one separate program plays. */
 export class TwentyConsoles {
@@ -40,6 +55,22 @@ export class TwentyConsoles {
     const result = await work();
     this.last = await this.#program.ask<OpenConsolesFigures>('close');
     return result;
+  }
+
+  /** Measures pairs of rounds, alternately with open pages and without. `measure` runs a round. */
+  async costOf(measure: () => Promise<number>, quick: boolean): Promise<ConsoleCost> {
+    const rounds = quick ? roundCount(quick) : PAIRS;
+    const measured = await measureAlternating([measure, () => this.whileOpen(measure)], rounds);
+    const [without = [], withConsoles = []] = measured;
+    const differences = withConsoles.map((figure, round) => figure - (without[round] ?? 0));
+    return {
+      without: summarizeRates(without),
+      withConsoles: summarizeRates(withConsoles),
+      pairs: rounds,
+      median: summarizeRates(differences).median,
+      lower: percentile(differences, 0.25),
+      upper: percentile(differences, 0.75),
+    };
   }
 
   /** What the pages got, as a sentence. */

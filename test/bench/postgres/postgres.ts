@@ -40,6 +40,7 @@ export async function benchPostgres({ quick, profiles }: BenchOptions): Promise<
     const onSqlite = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1 });
     const works = [() => onPostgres.floodFor(durationMs), async () => (await onSqlite.floodFor(durationMs)).rate];
     const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeRates);
+    await onPostgres.stop();
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       ...row,
@@ -66,6 +67,7 @@ export async function benchTwoGateways({ quick, profiles }: BenchOptions): Promi
     const one = await SharedGateways.open(resources, { gateways: 1, locks: BENCH_LOCKS });
     const works = [() => two.floodFor(durationMs), () => one.floodFor(durationMs)];
     const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeRates);
+    await two.stop();
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       ...row,

@@ -5,6 +5,7 @@
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { GatewayClient } from '../../../cli/client.js';
+import type { Program } from '../../helpers/cli/program.js';
 import { type PostgresServer, startPostgres } from '../../helpers/store/postgres/server.js';
 import { type CpuTime, cpuPerPing, describeCpuTime, readCpuTime } from '../cpu-share.js';
 import type { ChildProgram } from '../load/child-program.js';
@@ -12,7 +13,7 @@ import { LoadGenerator } from '../load/generator.js';
 import { lockLogins, registerLocks } from '../load/lock-logins.js';
 import type { ReceivedSoFar } from '../load/webhook-host.js';
 import type { Resources } from '../resources.js';
-import { startReceivers, startServe } from '../serve-setup.js';
+import { SHUTDOWN_SECONDS, startReceivers, startServe } from '../serve-setup.js';
 
 /**
  * The server's settings that differ from those of tests: memory for its pages as a small server of one's own has, and
@@ -22,7 +23,7 @@ const SERVER_SETTINGS = { shared_buffers: '256MB', max_wal_size: '4GB', checkpoi
 
 /** A gateway with its locks. */
 interface SharedGateway {
-  readonly pid: number | undefined;
+  readonly program: Program;
   readonly mqttPort: number;
   readonly generator: LoadGenerator;
 }
@@ -75,7 +76,7 @@ export class SharedGateways {
       });
       const locks = logins.slice(index * share, (index + 1) * share);
       const generator = await LoadGenerator.start(resources, { port, locks });
-      gateways.push({ pid: program.pid, mqttPort: port, generator });
+      gateways.push({ program, mqttPort: port, generator });
     }
     const client = new GatewayClient({ data: folders[0] as string });
     const receivers = await startReceivers(resources, 1);
@@ -108,13 +109,19 @@ export class SharedGateways {
     return pings / (Math.max(...loads.map(({ ms }) => ms)) / 1000);
   }
 
+  /** Stops the gateways, which then write their profiles. */
+  async stop(): Promise<void> {
+    for (const { program } of this.gateways) program.kill('SIGTERM');
+    await Promise.all(this.gateways.map(({ program }) => program.waitForExit(SHUTDOWN_SECONDS)));
+  }
+
   async #countPings(): Promise<number> {
     const [row] = await this.#server.query(this.#database, 'SELECT count(*) AS count FROM uplink WHERE kind > 0');
     return Number(row?.count);
   }
 
   #readCpu(): readonly (CpuTime | null)[] {
-    return [...this.gateways.map(({ pid }) => readCpuTime(pid)), databaseCpu(this.#server)];
+    return [...this.gateways.map(({ program }) => readCpuTime(program.pid)), databaseCpu(this.#server)];
   }
 
   #describeCpu(before: readonly (CpuTime | null)[], pings: number): string {

@@ -6,7 +6,7 @@
  */
 
 import { TwentyConsoles } from '../console/twenty-consoles.js';
-import { measureAlternating, percentile, type Rates, roundCount, summarizeRates } from '../measure.js';
+import { measureAlternating, type Rates, roundCount, summarizeRates } from '../measure.js';
 import { diskWriteP99Ms } from '../peers/disk-writes.js';
 import { withResources } from '../resources.js';
 import { atMostMore, type BenchOptions, type BenchRow, differenceTo, withoutPeer } from '../row.js';
@@ -19,8 +19,6 @@ const ROUND_SECONDS = 1;
  * which should affect only one round.
  */
 const ROUNDS = 9;
-/** Pairs of rounds with consoles and without, a second each: what consoles cost is less than rounds differ. */
-const CONSOLE_PAIRS = 25;
 /** Floods before the first round, after which V8 has compiled the code that pings run. */
 const WARM_UP_FLOODS = 3;
 /** Unmeasured rounds, in which V8 compiles the code that runs only at the lower rate. */
@@ -39,17 +37,6 @@ function commitSize(before: WrittenSoFar, after: WrittenSoFar): CommitSize {
 
 function delayText({ median, minimum, maximum }: Rates): string {
   return `p99 ${median.toFixed(1)} ms (${minimum.toFixed(1)} to ${maximum.toFixed(1)})`;
-}
-
-/** How much more the second work's figures are than the first one's, round by round: the median, and the quartiles. */
-function pairedDifference([first = [], second = []]: readonly (readonly number[])[]): {
-  readonly median: number;
-  readonly lower: number;
-  readonly upper: number;
-} {
-  const differences = second.map((figure, round) => figure - (first[round] ?? 0));
-  const { median } = summarizeRates(differences);
-  return { median, lower: percentile(differences, 0.25), upper: percentile(differences, 0.75) };
 }
 
 /** The row `ack`. */
@@ -77,8 +64,6 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
       return lastFlood.load.p99_ms;
     };
     const runDisk = async (): Promise<number> => diskWriteP99Ms(setup.data, commit.commits, commit.bytes);
-    const runWithConsoles = async (): Promise<number> =>
-      await consoles.whileOpen(async () => (await setup.sendBySchedule(ROUND_SECONDS * rate, rate)).load.p99_ms);
     const runAedes = async (): Promise<number> =>
       (await aedes.generator.sendBySchedule(ROUND_SECONDS * rate, rate)).p99_ms;
     // `rates` are a row's figures whatever their unit, here the 99th percentiles of the delay, ms.
@@ -89,10 +74,9 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
       measureHalfRate,
     );
     const [rates, diskRates, aedesRates] = delaysByBroker.map(summarizeRates);
-    const pairs = await measureAlternating([runLockgate, runWithConsoles], quick ? roundCount(quick) : CONSOLE_PAIRS);
+    const consoleCost = await consoles.costOf(runLockgate, quick);
     await setup.stop();
     if (!rates || !diskRates || !aedesRates || !lastFlood) throw new Error('nothing was measured');
-    const consoleCost = pairedDifference(pairs);
     // The medians are added, since the rounds of the two peers are not one pair.
     const median = aedesRates.median + 2 * diskRates.median;
     const peerRates = { median, minimum: median, maximum: median };
@@ -113,9 +97,9 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
       details: [
         `bare aedes: ${delayText(aedesRates)}; a write with fdatasync of ${(commit.bytes / 1000).toFixed(0)} kB, the ` +
           `size of a commit: ${delayText(diskRates)}`,
-        `with 20 open consoles: ${delayText(summarizeRates(pairs[1] ?? []))}, without ` +
-          `${delayText(summarizeRates(pairs[0] ?? []))}; in half of the ${pairs[0]?.length} pairs of rounds the ` +
-          `difference was ${consoleCost.lower.toFixed(1)} to ${consoleCost.upper.toFixed(1)} ms; ${consoles.text}`,
+        `with 20 open consoles: ${delayText(consoleCost.withConsoles)}, without ` +
+          `${delayText(consoleCost.without)}; in half of the ${consoleCost.pairs} pairs of rounds the difference was ` +
+          `${consoleCost.lower.toFixed(1)} to ${consoleCost.upper.toFixed(1)} ms; ${consoles.text}`,
         `half of the highest rate seen before each round, ${from} to ${to}; of the last round, half of the ` +
           `pings waited up to ${lastFlood.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
           `${lastFlood.load.max_ms.toFixed(0)} ms`,

@@ -123,8 +123,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   ],
   [
     'not-closed',
-    'a warning (finding:N): The connection since 2026-11-20T06:00:00.000Z broke without a ' +
-      'close-connection ping.',
+    'a warning (finding:N): The connection since 2026-11-20T06:00:00.000Z broke without a ' + 'close-connection ping.',
     'A device that disconnects from the network says so with a close connection ping.',
     SECTIONS.ping,
   ],

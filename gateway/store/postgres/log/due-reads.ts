@@ -9,19 +9,20 @@ const IS_HEAD = `((SELECT w.ordered FROM webhook_url w WHERE w.id = y.url_id) = 
     AND o.uplink_id < y.uplink_id))`;
 
 export class DueReads {
-  readonly #sql: Sql;
+  readonly #planned: Sql;
 
-  constructor(sql: Sql) {
-    this.#sql = sql;
+  /** @param planned for statements that run many times a second, which the server plans once */
+  constructor(planned: Sql) {
+    this.#planned = planned;
   }
 
   async readDue(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]> {
-    const rows = await this.#sql.all<UplinkRow & { attempts: number; attempts_before: number }>(
+    const rows = await this.#planned.all<UplinkRow & { attempts: number; attempts_before: number }>(
       `SELECT ${UPLINK_COLUMNS}, y.attempts, y.attempts_before FROM delivery y
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
        WHERE y.url_id = @urlId AND y.state = 'pending' AND y.next_attempt_at_ms <= @nowMs AND ${IS_HEAD}
-       ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT @limit`,
-      { urlId, nowMs, limit },
+       ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT ${Number(limit)}`,
+      { urlId, nowMs },
     );
     return rows.map((row) => {
       return { uplink: toUplink(row), attempts: row.attempts, attemptsBefore: row.attempts_before };
@@ -29,7 +30,7 @@ export class DueReads {
   }
 
   async nextDueAtMs(urlId: number, except: ReadonlySet<number>): Promise<number | null> {
-    const row = await this.#sql.get<{ at: number }>(
+    const row = await this.#planned.get<{ at: number }>(
       `SELECT y.next_attempt_at_ms AS at FROM delivery y
        WHERE y.url_id = @urlId AND y.state = 'pending' AND y.uplink_id <> ALL(@except::bigint[]) AND ${IS_HEAD}
        ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT 1`,
