@@ -34,6 +34,8 @@ export const TYPES: pg.CustomTypesConfig = {
     oid === INT8_OID || oid === NUMERIC_OID ? Number : pg.types.getTypeParser(oid, format)) as never,
 };
 
+/** More rows than any caller wants; a limit beyond it is not met. */
+const MAX_PLANNED_LIMIT_BITS = 30;
 /** Maximum number of statements whose numbered form is remembered; beyond it, all are forgotten. */
 const MAX_REMEMBERED = 1_000;
 const remembered = new Map<string, NumberedStatement>();
@@ -61,6 +63,15 @@ export function numbered(statement: string): NumberedStatement {
  * connection. Once is for statements that run many times a second: planning can cost more than running.
  */
 export type Planning = 'each-time' | 'once';
+
+/**
+ * A limit for the text of a statement that is planned once: at least `limit`, and one of few, since each text has a
+ * plan of its own on each connection. The caller leaves out the rows that are too many. It is in the text because the
+ * server expects a limit that it does not know to be a tenth of all rows, and then may not use the index.
+ */
+export function plannedLimit(limit: number): number {
+  return 2 ** Math.min(Math.ceil(Math.log2(Math.max(limit, 1))), MAX_PLANNED_LIMIT_BITS);
+}
 
 /** Statements on a connection or a pool. */
 export class QueryableSql implements Sql {

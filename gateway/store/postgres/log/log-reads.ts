@@ -7,7 +7,7 @@ import type { LogPosition } from '../../contract/log/log-position.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import { idIn, lowestIdIn, positionJson, slotOfId } from '../position.js';
-import type { Sql } from '../sql.js';
+import { plannedLimit, type Sql } from '../sql.js';
 
 const FROM_UPLINKS = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id`;
 /** An uplink that was sent for the lock's current merchant and is not erased. */
@@ -122,9 +122,6 @@ export class LogReads {
   /**
    * Reads the oldest events of each slot (a part of the log that one gateway writes) after the position, and returns
    * the lowest ids of these: so no slot has an older event that is left out.
-   *
-   * The limit is part of the text: without it the server, which plans the statement once, would expect to read a tenth
-   * of the log, and not use the index.
    */
   async readEvents(
     merchantId: number,
@@ -132,15 +129,16 @@ export class LogReads {
     limit: number,
     kinds: 'pings' | 'all',
   ): Promise<StoredUplink[]> {
+    const most = plannedLimit(limit);
     const rows = await this.#planned.all<UplinkRow>(
       `SELECT ${UPLINK_COLUMNS} FROM node s CROSS JOIN LATERAL (
          SELECT * FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot
            AND u.id > ${idIn('@after::jsonb', 's.slot')} AND ${kinds === 'pings' ? IS_PING : 'u.kind > 0'}
-         ORDER BY u.id LIMIT ${Number(limit)}) u
-       JOIN device d ON d.id = u.device_id ORDER BY u.id LIMIT ${Number(limit)}`,
+         ORDER BY u.id LIMIT ${most}) u
+       JOIN device d ON d.id = u.device_id ORDER BY u.id LIMIT ${most}`,
       { merchantId, after: positionJson(after) },
     );
-    return rows.map(toUplink);
+    return rows.slice(0, limit).map(toUplink);
   }
 
   async readOutcomesAfter(urlId: number, after: LogPosition): Promise<number[]> {

@@ -1,0 +1,40 @@
+/** Statements with named parameters, and those that the server plans once: they have a name, and few texts. */
+import type pg from 'pg';
+import t from 'tap';
+import { plannedLimit, QueryableSql } from '../../../../gateway/store/postgres/sql.js';
+
+type Query = { readonly text: string; readonly values: readonly unknown[]; readonly name?: string };
+
+/** A connection that notes the queries and answers without rows. */
+function notedQueries(): { readonly queries: Query[]; readonly connection: Pick<pg.Client, 'query'> } {
+  const queries: Query[] = [];
+  const query = async (asked: Query) => {
+    queries.push(asked);
+    return { rows: [], rowCount: 0 };
+  };
+  return { queries, connection: { query } as unknown as Pick<pg.Client, 'query'> };
+}
+
+t.test('names of parameters become numbers, and a name that occurs twice has one', async (t) => {
+  const { queries, connection } = notedQueries();
+  await new QueryableSql(connection).all('SELECT @a, @b::text, @a', { b: 'x', a: 1 });
+  t.same(queries, [{ text: 'SELECT $1, $2::text, $1', values: [1, 'x'] }], 'and the statement has no name');
+});
+
+t.test('a statement that is planned once has one name, and each text its own', async (t) => {
+  const { queries, connection } = notedQueries();
+  const planned = new QueryableSql(connection, 'once');
+  for (const statement of ['SELECT @a', 'SELECT @a + 1', 'SELECT @a']) await planned.all(statement, { a: 1 });
+  const [first, second, again] = queries.map(({ name }) => name);
+  t.ok(first && second, `${first}, ${second}`);
+  t.not(first, second);
+  t.equal(again, first);
+});
+
+t.test('planned limits suffice, and are few', async (t) => {
+  const limits = Array.from({ length: 5_000 }, (_, index) => index + 1);
+  t.ok(limits.every((limit) => plannedLimit(limit) >= limit && plannedLimit(limit) < 2 * limit));
+  t.equal(new Set(limits.map(plannedLimit)).size, 14);
+  t.equal(plannedLimit(0), 1);
+  t.equal(plannedLimit(Number.MAX_SAFE_INTEGER), 2 ** 30, 'a number that PostgreSQL takes');
+});
