@@ -16,7 +16,7 @@ import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
 import type { CommitKind } from '../operation-events.js';
 import { StoreFailure } from '../store/contract/errors.js';
-import type { Commit } from '../store/contract/log/commit.js';
+import { type Commit, EMPTY_COMMIT } from '../store/contract/log/commit.js';
 import type { Store } from '../store/contract/store.js';
 import { forwardStore, type WriteMethod } from '../store/contract/store-methods.js';
 import type { DeliveryProgress } from '../store/contract/webhooks/delivery.js';
@@ -37,8 +37,6 @@ const MAX_PROBE_WAIT = Seconds(1);
 const PROBE_CHARS = 64 * 1024;
 /** The name of the metadata entry that a probe writes. */
 const PROBE_METADATA = 'write-probe';
-
-const EMPTY_COMMIT: Commit = { incoming: [], judged: [], commands: [], states: new Map() };
 
 export interface StoreWatchParts {
   readonly store: Store;

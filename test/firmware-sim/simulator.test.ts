@@ -9,7 +9,6 @@ import type { FaultName } from '../../firmware-sim/faults/faults.js';
 import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
 import { runVirtual, VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
 import type { VirtualSink } from '../../firmware-sim/fleet/virtual-sink.js';
-import type { LinkEvents, OpenLink } from '../../firmware-sim/link/link.js';
 import { MemoryGateway } from '../../firmware-sim/link/memory-link.js';
 import type { DiaryEntry } from '../../firmware-sim/lock/diary.js';
 import { DirectoryFlash, type Flash, MemoryFlash } from '../../firmware-sim/lock/flash.js';
@@ -24,7 +23,6 @@ import { AMSTERDAM, metersAlong, placeAlong } from '../../firmware-sim/world/rou
 import { StreetRoute } from '../../firmware-sim/world/routes/street-route.js';
 import { ScriptedWorld, type WorldEvent } from '../../firmware-sim/world/world.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
-import { POWER_MODEL } from '../../proto/power/model.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
@@ -43,24 +41,6 @@ interface Bench {
   readonly received: Uplink[];
 }
 
-/** How the locks of these tests are when they start. */
-const INITIAL_STATE = {
-  lockState: 'locked',
-  batteryPercent: 70,
-  power: DEFAULT_POWER,
-  ebikeVolts: 36.5,
-  tetherState: 'detached',
-  covered: true,
-  skyOpen: true,
-} as const;
-
-/** Where they stand. */
-const FIX = {
-  position: { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 },
-  speedMetersPerSecond: 0,
-  directionDegrees: 0,
-};
-
 /** What happens to the lock a span after noon, when its clock starts. */
 const after = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: NOON_MS + span, change });
 
@@ -73,8 +53,17 @@ function startBench(
   const received: Uplink[] = [];
   const entries: Bench['entries'] = [];
   const gateway = new MemoryGateway({ uplink: (_mac, uplink) => received.push(uplink) });
-  const initialState = { ...INITIAL_STATE, lockState };
-  const world = new ScriptedWorld(initialState, events, FIX);
+  const initialState = {
+    lockState,
+    batteryPercent: 70,
+    power: DEFAULT_POWER,
+    ebikeVolts: 36.5,
+    tetherState: 'detached',
+    covered: true,
+    skyOpen: true,
+  } as const;
+  const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
+  const world = new ScriptedWorld(initialState, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 });
   const diary = (_mac: string, atMs: number, entry: DiaryEntry) => entries.push({ atMs, entry });
   const openLink = gateway.open;
   const lock = new Lock({
@@ -242,59 +231,6 @@ t.test('an unacknowledged uplink is sent again after the connection is lost, wit
   t.ok(received.length > 2);
   const [first, again] = received.map(encodeUplink);
   t.same(again, first);
-});
-
-t.test('an acknowledgement that a late machine delivers after the keepalive has expired is ignored', async (t) => {
-  // A clock whose timers never run: the lock learns of the time from the events of its link.
-  let nowMs = NOON_MS;
-  const clock = { now: () => nowMs, after: () => ({ cancel: () => undefined }) };
-  const calls: string[] = [];
-  const entries: DiaryEntry['type'][] = [];
-  let events: LinkEvents | undefined;
-  let sent: Uplink | undefined;
-  const openLink: OpenLink = (_mac, lockEvents) => {
-    events = lockEvents;
-    return {
-      connect: () => void calls.push('connect'),
-      publish: (uplink) => {
-        calls.push('publish');
-        sent = uplink;
-      },
-      disconnect: () => void calls.push('disconnect'),
-      drop: () => void calls.push('drop'),
-      breakConnection: () => undefined,
-      abandon: () => undefined,
-      close: async () => undefined,
-    };
-  };
-  const lock = new Lock({
-    mac: MODEL_LOCK_MAC,
-    firmwareVersion: '2.4.1',
-    clock,
-    world: new ScriptedWorld(INITIAL_STATE, [after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })], FIX),
-    openLink,
-    jitterSeed: 1,
-    diary: (_mac, _atMs, entry) => void entries.push(entry.type),
-  });
-  lock.start();
-  nowMs += Minutes(1);
-  lock.checkWorld();
-  events?.connected();
-  if (sent === undefined || events === undefined) throw new Error('the lock published nothing');
-  nowMs += POWER_MODEL.timings.keepalive;
-  events.acknowledged(sent);
-  t.same(calls, ['connect', 'publish', 'drop'], 'the lock has given the connection up');
-  t.notOk(entries.includes('acknowledged'), 'its diary does not say that the uplink was acknowledged');
-  t.equal(lock.state.waiting[0], sent, 'and the uplink still waits');
-
-  // The event of a connection that was given up must not count as that of the next one.
-  nowMs += Seconds(10);
-  events.connected();
-  t.equal(calls.at(-1), 'connect', 'a new attempt has begun');
-  t.equal(lock.state.link, 'connecting', 'which is not answered by an old event');
-  events.connected();
-  t.equal(lock.state.link, 'up');
-  await lock.stop();
 });
 
 t.test('a command is received, executed, acknowledged, and logged in the diary', async (t) => {

@@ -16,7 +16,7 @@ import type {
   NewPhone,
   Phone,
 } from '../contract/devices/device.js';
-import type { Commit } from '../contract/log/commit.js';
+import { type Commit, EMPTY_COMMIT } from '../contract/log/commit.js';
 import { ALL_RECORDED, type CommitResult, type ProgressResult } from '../contract/log/commit-result.js';
 import type { Merchant } from '../contract/merchants/merchant-store.js';
 import type { DescribeLock } from '../contract/merchants/merchant-write.js';
@@ -159,7 +159,7 @@ export class PostgresStore extends PostgresReads implements Store {
    */
   async moveStagedEvents(): Promise<void> {
     if ((await this.read.get('SELECT 1 AS one FROM staged_event LIMIT 1')) === undefined) return;
-    await this.#parts.commits.append({ incoming: [], judged: [], states: new Map() }).catch(() => undefined);
+    await this.#parts.commits.append(EMPTY_COMMIT).catch(() => undefined);
   }
 
   async recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult> {

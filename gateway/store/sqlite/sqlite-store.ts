@@ -23,7 +23,7 @@ import type {
   Phone,
 } from '../contract/devices/device.js';
 import { StoreFailure } from '../contract/errors.js';
-import type { Commit } from '../contract/log/commit.js';
+import { type Commit, EMPTY_COMMIT } from '../contract/log/commit.js';
 import { ALL_RECORDED, type CommitResult, type ProgressResult } from '../contract/log/commit-result.js';
 import { DENSE_SLOT, idInSlot } from '../contract/log/log-position.js';
 import type { Merchant } from '../contract/merchants/merchant-store.js';
@@ -137,7 +137,7 @@ export class SqliteStore extends StoreReads implements Store {
    */
   async moveStagedEvents(): Promise<void> {
     if (this.#findStagedEvent.get() === undefined) return;
-    await this.append({ incoming: [], judged: [], states: new Map() }).catch(() => undefined);
+    await this.append(EMPTY_COMMIT).catch(() => undefined);
   }
 
   async recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult> {

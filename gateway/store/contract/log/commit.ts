@@ -84,6 +84,9 @@ export interface Commit {
   readonly merchantEvents?: readonly NewMerchantEvent[];
 }
 
+/** A commit that stores nothing of its own: it moves staged events into the log, or shows that the store can write. */
+export const EMPTY_COMMIT: Commit = { incoming: [], judged: [], states: new Map() };
+
 /** Maximum number of quarantined messages of a lock; the oldest are deleted first (protocol.md §1). */
 export const MAX_QUARANTINED_PER_LOCK = 1000;
 

@@ -12,7 +12,7 @@
 import { monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
 import { failureKind, StoreFailure } from '../../contract/errors.js';
 import type { Commit, IncomingUplink } from '../../contract/log/commit.js';
-import { MAX_LOCK_EVENTS_PER_LOCK, MAX_QUARANTINED_PER_LOCK } from '../../contract/log/commit.js';
+import { EMPTY_COMMIT, MAX_LOCK_EVENTS_PER_LOCK, MAX_QUARANTINED_PER_LOCK } from '../../contract/log/commit.js';
 import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
 import { DatabaseTime } from '../../contract/slots/database-time.js';
 import { answered, NoAnswer } from '../connections/answer-limit.js';
@@ -63,9 +63,9 @@ interface Prepared {
 /** Is told, in a sentence, why nothing can be stored for now. */
 export type OnTrouble = (why: string) => void;
 
-const EMPTY_COMMIT: Commit = { incoming: [], judged: [], states: new Map() };
 const NO_INDEXES: ReadonlySet<number> = new Set();
 
+/** Whether the commit stores nothing that a lock sent, as one that moves staged events. */
 function isEmpty({ incoming, judged, states }: Commit): boolean {
   return incoming.length === 0 && judged.length === 0 && states.size === 0;
 }
