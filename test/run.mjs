@@ -89,7 +89,7 @@ async function runFiles(files, bundled) {
   const { tap, errors, ending, cpu, wall } = await runProcess(files, bundled);
   if (files.length === 1) return [{ file: files[0], tap, errors, ending, cpu, wall, files }];
   const parts = splitGroup(files, tap, ending);
-  // The CPU time of the process's start and of processes that files started is divided among the files by their own.
+  // The CPU time of the process's start is divided among the files by their own.
   const counted = parts.reduce((sum, part) => sum + part.cpu, 0);
   return parts.map((part) => ({ ...part, errors, cpu: counted > 0 ? (part.cpu / counted) * cpu : 0, files }));
 }
