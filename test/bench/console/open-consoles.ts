@@ -1,14 +1,15 @@
 /**
- * A program of the bench that plays open pages of the console without a browser: each has a session, follows the
- * stream of locks, and makes the calls of the first screen and of a lock's screen in turn. It takes one argument, an
- * {@link OpenConsolesRequest} as JSON, and prints `{}`. Each line of stdin is a command:
+ * A program of the bench that plays open pages of the console without a browser. Each has a session, follows the stream
+ * of locks, and makes the calls that its screen makes again and again, as often as the screen does: most pages show
+ * *Now*, some a busy lock. It takes one argument, an {@link OpenConsolesRequest} as JSON, and prints `{}`. Each line of
+ * stdin is a command:
  *
  * - `open`: opens all streams and starts the calls; answers `{}` when each stream has sent all locks.
  * - `close`: ends them; answers {@link OpenConsolesFigures}.
  */
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
-import { type Milliseconds, Seconds } from '../../../proto/clock.js';
+import { Days, type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
 import { pageHeaders } from '../../helpers/console/dashboard.js';
 import type { ConsoleSession } from './logins.js';
 import { MarkerSearch } from './marker-search.js';
@@ -16,7 +17,7 @@ import { delay } from './page-figures.js';
 
 export interface OpenConsolesRequest {
   readonly sessions: readonly ConsoleSession[];
-  /** A lock of the merchant, whose screen is opened now and then. */
+  /** A busy lock of the merchant, whose screen some pages show. */
   readonly mac: string;
 }
 
@@ -27,51 +28,113 @@ export interface OpenConsolesFigures {
   readonly streamed_bytes: number;
 }
 
-/** How often a page makes a call. The first screen does so every ten seconds, but a reader also opens locks. */
-const READ_EVERY: Milliseconds = Seconds(1);
+/** How often *Now* loads what it shows, and each page asks for its session. */
+const NOW_EVERY: Milliseconds = Seconds(10);
+/** How often a busy lock's screen loads its past (gateway/console/page/screens/lock/history-panel.tsx). */
+const LOCK_EVERY: Milliseconds = Seconds(5);
+/** One page in so many shows a lock. */
+const PAGES_PER_LOCK_PAGE = 5;
 /** A stream begins with a snapshot of all locks, in several events of which the last has this member. */
 const END_OF_SNAPSHOT = '"last":true';
-const LOCK_PAGES = ['history', 'pings?limit=1000', 'findings?limit=1000'];
 
-/** What a page calls on its first screen and on a lock's. */
-function pathsOf(console: ConsoleSession['console'], mac: string): readonly string[] {
-  return console === 'merchant'
-    ? ['/v1/webhooks?limit=1000', `/v1/locks/${mac}`, ...LOCK_PAGES.map((page) => `/v1/locks/${mac}/${page}`)]
-    : ['/webhooks', '/status', `/devices/${mac}`, ...LOCK_PAGES.map((page) => `/devices/${mac}/${page}`)];
+/** What *Now* calls. */
+const NOW_PATHS: Readonly<Record<ConsoleSession['console'], readonly string[]>> = {
+  merchant: ['/console/session', '/v1/webhooks?limit=1000', '/v1/findings?limit=20'],
+  operator: ['/console/session', '/webhooks', '/status', '/findings?limit=20'],
+};
+
+/** What a lock's screen calls. */
+function lockPaths(console: ConsoleSession['console'], mac: string): readonly string[] {
+  const from = new Date(systemClock.now() - Days(1)).toISOString();
+  if (console === 'merchant')
+    return [
+      `/v1/locks/${mac}`,
+      `/v1/locks/${mac}/history?from=${from}`,
+      `/v1/locks/${mac}/pings?from=${from}&limit=1000`,
+      `/v1/locks/${mac}/findings?limit=1000`,
+      `/v1/commands?mac_addr=${mac}&limit=1000`,
+      '/v1/webhooks?limit=1000',
+    ];
+  return [
+    `/devices/${mac}`,
+    `/devices/${mac}/history?since=${from}`,
+    `/devices/${mac}/pings?since=${from}&limit=1000`,
+    `/devices/${mac}/findings?limit=1000`,
+    `/commands?mac=${mac}&limit=1000`,
+    `/deliveries?mac=${mac}&since=${from}&limit=500`,
+    '/webhooks',
+  ];
+}
+
+/** A page: its session, and its connections, which stay open between calls as a browser's do. */
+type Page = ConsoleSession & { readonly agent: Agent };
+
+/** Pages that show the same screen, and load it one after another, evenly over the time in which each does so once. */
+class PagesOfAScreen {
+  readonly #pages: readonly Page[];
+  readonly #every: Milliseconds;
+  readonly #load: (page: Page) => Promise<void>;
+  /** Not the first one again each time that the pages are opened, since they are open for less than a turn of all. */
+  #turn = 0;
+
+  constructor(pages: readonly Page[], every: Milliseconds, load: (page: Page) => Promise<void>) {
+    [this.#pages, this.#every, this.#load] = [pages, every, load];
+  }
+
+  /** Loads while the pages are open. */
+  async loadWhile(isOpen: () => boolean): Promise<void> {
+    const loads: Promise<void>[] = [];
+    while (isOpen()) {
+      const page = this.#pages[this.#turn % this.#pages.length];
+      if (page) loads.push(this.#load(page));
+      this.#turn += 1;
+      await delay(this.#every / this.#pages.length);
+    }
+    await Promise.all(loads);
+  }
 }
 
 /** The pages, and the program's commands. */
 class OpenConsoles {
-  readonly #request: OpenConsolesRequest;
+  readonly #pages: readonly Page[];
   #answers: Record<string, number> = {};
   #streamedBytes = 0;
   #streams: IncomingMessage[] = [];
   #isOpen = false;
+  readonly #screens: readonly PagesOfAScreen[];
   /** Resolves when all pages have ended their calls. */
-  #reading: Promise<unknown> = Promise.resolve();
+  #loading: Promise<unknown> = Promise.resolve();
 
-  constructor(request: OpenConsolesRequest) {
-    this.#request = request;
+  constructor({ sessions, mac }: OpenConsolesRequest) {
+    this.#pages = sessions.map((session) => ({ ...session, agent: new Agent({ keepAlive: true }) }));
+    // Sessions of merchants and operators alternate.
+    const showsLock = (_: unknown, index: number): boolean => Math.floor(index / 2) % PAGES_PER_LOCK_PAGE === 0;
+    const showsNow = (_: unknown, index: number): boolean => !showsLock(_, index);
+    this.#screens = [
+      new PagesOfAScreen(this.#pages.filter(showsNow), NOW_EVERY, (page) => this.#call(page, NOW_PATHS[page.console])),
+      new PagesOfAScreen(this.#pages.filter(showsLock), LOCK_EVERY, (page) =>
+        this.#call(page, lockPaths(page.console, mac)),
+      ),
+    ];
   }
 
   async open(): Promise<void> {
-    const { sessions } = this.#request;
     [this.#answers, this.#streamedBytes, this.#isOpen] = [{}, 0, true];
-    await Promise.all(sessions.map((session) => this.#follow(session)));
-    this.#reading = Promise.all(sessions.map((session, index) => this.#read(session, index)));
+    await Promise.all(this.#pages.map((page) => this.#follow(page)));
+    this.#loading = Promise.all(this.#screens.map((screen) => screen.loadWhile(() => this.#isOpen)));
   }
 
   async close(): Promise<OpenConsolesFigures> {
     this.#isOpen = false;
     for (const stream of this.#streams.splice(0)) stream.destroy();
-    await this.#reading;
+    await this.#loading;
     return { answers: this.#answers, streamed_bytes: this.#streamedBytes };
   }
 
   /** Opens the stream of a page; resolves when it has sent all locks. */
-  async #follow(session: ConsoleSession): Promise<void> {
-    const stream = await get(session, session.console === 'merchant' ? '/v1/stream' : '/stream?only=locks');
-    if (stream.statusCode !== 200) throw new Error(`the stream of the ${session.console}: ${stream.statusCode}`);
+  async #follow(page: Page): Promise<void> {
+    const stream = await get(page, page.console === 'merchant' ? '/v1/stream' : '/stream?only=locks');
+    if (stream.statusCode !== 200) throw new Error(`the stream of the ${page.console}: ${stream.statusCode}`);
     this.#streams.push(stream);
     // `close` cuts the stream off, which Node.js reports as an error too.
     stream.on('error', () => undefined);
@@ -85,30 +148,27 @@ class OpenConsoles {
     });
   }
 
-  /** Makes the page's calls one after another until the pages are closed. */
-  async #read(session: ConsoleSession, index: number): Promise<void> {
-    const paths = pathsOf(session.console, this.#request.mac);
-    // The pages do not read at the same time.
-    await delay((READ_EVERY * index) / this.#request.sessions.length);
-    for (let next = index; this.#isOpen; next += 1) {
-      const answer = await get(session, paths[next % paths.length] ?? '');
-      await new Promise<void>((resolve) =>
-        answer
-          .on('error', () => resolve())
-          .on('close', resolve)
-          .resume(),
-      );
-      const status = String(answer.statusCode);
-      this.#answers[status] = (this.#answers[status] ?? 0) + 1;
-      await delay(READ_EVERY);
-    }
+  /** Makes the calls of a screen at the same time, as the page does, and reads the answers to their ends. */
+  async #call(page: Page, paths: readonly string[]): Promise<void> {
+    await Promise.all(
+      paths.map(async (path) => {
+        const answer = await get(page, path);
+        await new Promise<void>((resolve) =>
+          answer
+            .on('error', () => resolve())
+            .on('close', resolve)
+            .resume(),
+        );
+        const status = String(answer.statusCode);
+        this.#answers[status] = (this.#answers[status] ?? 0) + 1;
+      }),
+    );
   }
 }
 
-function get({ port, cookie }: ConsoleSession, path: string): Promise<IncomingMessage> {
+function get({ port, cookie, agent }: Page, path: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    // Without an agent each call has its own connection, as those of different readers do.
-    const target = { host: '127.0.0.1', port, path, agent: false as const, headers: pageHeaders(port, cookie) };
+    const target = { host: '127.0.0.1', port, path, agent, headers: pageHeaders(port, cookie) };
     httpRequest(target, resolve).on('error', reject).end();
   });
 }

@@ -1,4 +1,5 @@
 /** Twenty open pages of the console beside a load: ten of operators, ten of the bench's merchant. */
+import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { formatMac, parseMac } from '../../../proto/wire/mac.js';
 import type { ChildProgram } from '../load/child-program.js';
 import { lockMac } from '../load/many-locks.js';
@@ -7,12 +8,16 @@ import type { Resources } from '../resources.js';
 import type { ServeSetup } from '../serve-setup.js';
 import { addDashboardUser, type ConsoleSession, logInMerchant, logInOperator } from './logins.js';
 import type { OpenConsolesFigures, OpenConsolesRequest } from './open-consoles.js';
+import { delay } from './page-figures.js';
 
 /** Ten pages of each kind, because a merchant may have only 16 streams. */
 const PAGES_OF_EACH = 10;
 
 /** Pairs of rounds, of which one has open consoles: what consoles cost is less than rounds differ. */
 const PAIRS = 25;
+
+/** The pause before each round: opening 20 pages sends 20 snapshots, which is not what open pages cost. */
+const PAUSE: Milliseconds = Seconds(1);
 
 /** What open consoles add to a figure of a round. */
 export interface ConsoleCost {
@@ -60,7 +65,12 @@ export class TwentyConsoles {
   /** Measures pairs of rounds, alternately with open pages and without. `measure` runs a round. */
   async costOf(measure: () => Promise<number>, quick: boolean): Promise<ConsoleCost> {
     const rounds = quick ? roundCount(quick) : PAIRS;
-    const measured = await measureAlternating([measure, () => this.whileOpen(measure)], rounds);
+    // The same pause in both, in which deliveries of the round before go on.
+    const measureLater = async (): Promise<number> => {
+      await delay(PAUSE);
+      return measure();
+    };
+    const measured = await measureAlternating([measureLater, () => this.whileOpen(measureLater)], rounds);
     const [without = [], withConsoles = []] = measured;
     const differences = withConsoles.map((figure, round) => figure - (without[round] ?? 0));
     return {

@@ -3,6 +3,8 @@ import t from 'tap';
 import { ScreenKeys } from '../../../gateway/console/page/app/screen-keys.js';
 import { InvitationAcceptance } from '../../../gateway/console/page/screens/invitation-acceptance.js';
 import { cutRows } from '../../../gateway/console/page/view/cut-rows.js';
+import { PacedValue } from '../../../gateway/console/page/view/paced-value.js';
+import { ManualClock, Seconds } from '../../../proto/clock.js';
 
 t.test('g and the key of a screen open it; any other key in between ends that', (t) => {
   const done: string[] = [];
@@ -79,5 +81,29 @@ t.test('a table that does not show all rows says so', (t) => {
   t.match(cutRows(rows.slice(0, 50), 50, 'findings', false), { shown: rows.slice(0, 50), note: null });
   t.match(cutRows(rows.slice(0, 50), 50, 'findings', true), { note: 'The newest 50 of more than 50 findings.' });
   t.match(cutRows([], 50, 'findings', false), { shown: [], note: null });
+  t.end();
+});
+
+t.test('what a busy lock changes is passed on at once, then once in a while with the newest of it', (t) => {
+  const clock = new ManualClock(0);
+  const passed: string[] = [];
+  const paced = new PacedValue('first', Seconds(5), (value) => passed.push(value), clock);
+  paced.set('first');
+  t.strictSame(passed, [], 'no change');
+  paced.set('second');
+  t.strictSame(passed, ['second']);
+  for (const value of ['third', 'fourth', 'fifth']) paced.set(value);
+  clock.advance(Seconds(5) - 1);
+  t.strictSame(passed, ['second'], 'a change within the pause waits');
+  clock.advance(1);
+  t.strictSame(passed, ['second', 'fifth'], 'the newest one is passed on');
+  clock.advance(Seconds(60));
+  t.strictSame(passed, ['second', 'fifth']);
+  paced.set('sixth');
+  t.strictSame(passed, ['second', 'fifth', 'sixth'], 'after a quiet time at once');
+  paced.set('seventh');
+  paced.stop();
+  clock.advance(Seconds(60));
+  t.strictSame(passed, ['second', 'fifth', 'sixth'], 'nothing after the end');
   t.end();
 });

@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useCallback, useMemo, useState } from 'preact/hooks';
+import { Seconds } from '../../../../../proto/clock.js';
 import type { TimeRange } from '../../../timeline/timeline-data.js';
 import { useApi } from '../../api/console-api.js';
 import { runClock } from '../../app/run-clock.js';
@@ -11,9 +12,13 @@ import { type LockPast, lockTimeline } from '../../timeline/lock-timeline.js';
 import { Timeline } from '../../timeline/timeline.js';
 import { WhenLoaded } from '../../view/parts.js';
 import { useAnswer } from '../../view/use-answer.js';
+import { usePaced } from '../../view/use-paced.js';
 import { type LoadedPast, loadPast } from './load-past.js';
 import { FindingTable, PingTable } from './past-tables.js';
 import { PathPanel } from './path-panel.js';
+
+/** A lock's past, up to a thousand pings, is loaded at most this often, however often the lock sends. */
+const RELOAD_PAUSE = Seconds(5);
 
 interface HistoryProps {
   readonly mac: string;
@@ -31,7 +36,7 @@ export function HistoryPanel({ mac, version, days, onWhy, children }: HistoryPro
   const loaded = useAnswer(
     useCallback(() => loadPast(api, mac, days), [api, mac, days]),
     undefined,
-    version,
+    usePaced(version, RELOAD_PAUSE),
   );
   // Null while the reader has chosen no part of these days: then all of the loaded time is shown, which follows the
   // present.
