@@ -166,10 +166,17 @@ class OpenConsoles {
   }
 }
 
-function get({ port, cookie, agent }: Page, path: string): Promise<IncomingMessage> {
+/** Makes a call. As browsers do, it repeats one for which it took a connection that the gateway was just closing. */
+function get(page: Page, path: string): Promise<IncomingMessage> {
+  const { port, cookie, agent } = page;
   return new Promise((resolve, reject) => {
     const target = { host: '127.0.0.1', port, path, agent, headers: pageHeaders(port, cookie) };
-    httpRequest(target, resolve).on('error', reject).end();
+    const request = httpRequest(target, resolve);
+    request.on('error', (error) => {
+      if (request.reusedSocket) get(page, path).then(resolve, reject);
+      else reject(error);
+    });
+    request.end();
   });
 }
 
