@@ -19,6 +19,7 @@ const forTests = { packages: 'all', clients: true, sources: 'all' };
 const jobs = {
   start: { file: 'dist/program/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },
   test: { file: 'test/run.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },
+  'test:slow': { file: 'test/run.mjs', args: ['--slow'], needs: { ...forTests, last: 'Running the slow tests' } },
   'test:long': { file: 'test/run.mjs', args: ['--long'], needs: { ...forTests, last: 'Running the long tests' } },
   'test:chaos': { file: 'dist/test/chaos/main.js', args: [], needs: { ...forTests, last: 'Running the chaos' } },
   'test:nodes': { file: 'test/node-matrix.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },

@@ -1,6 +1,6 @@
 // The table of what each test file costs, test/costs.tsv: `npm test -- --costs` writes it, and a run starts the most
 // expensive files first, so that none runs alone at the end.
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { clonePath, readOrNull } from '../cli/prepare/workplace.mjs';
 
 const COSTS_FILE = clonePath('test', 'costs.tsv');
@@ -12,10 +12,17 @@ export function sourceOf(file) {
   return file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
 }
 
-/** A function that returns a compiled file's CPU seconds, as the table has them: CPU s, wall s, source file. */
-export function storedCosts() {
+/** The rows of the table, most expensive file first: CPU and elapsed seconds, and the source file. */
+function storedRows() {
   const rows = (readOrNull(COSTS_FILE) ?? '').split('\n').map((line) => line.split('\t'));
-  const costs = new Map(rows.filter(([seconds]) => Number(seconds) >= 0).map((row) => [row[2], Number(row[0])]));
+  return rows
+    .filter(([cpu, , file]) => file !== undefined && Number(cpu) >= 0)
+    .map(([cpu, wall, file]) => ({ cpu: Number(cpu), wall: Number(wall), file }));
+}
+
+/** A function that returns a compiled file's CPU seconds, as the table has them. */
+export function storedCosts() {
+  const costs = new Map(storedRows().map(({ file, cpu }) => [file, cpu]));
   return (file) => costs.get(sourceOf(file)) ?? UNKNOWN_COST;
 }
 
@@ -30,12 +37,20 @@ export function cpuSeconds(times) {
 
 /** The table of these runs (`cpu` and `wall` in s), most expensive file first, and the sum of CPU seconds. */
 export function costTable(runs) {
-  const rows = [...runs].sort((a, b) => b.cpu - a.cpu);
-  const lines = rows.map(({ cpu, wall, file }) => `${cpu.toFixed(1)}\t${wall.toFixed(1)}\t${sourceOf(file)}`);
-  const total = rows.reduce((sum, { cpu }) => sum + cpu, 0);
-  return { text: ['CPU s\twall s\tfile', ...lines, ''].join('\n'), total };
+  const rows = runs.map(({ cpu, wall, file }) => ({ cpu, wall, file: sourceOf(file) }));
+  return { text: tableText(rows), total: rows.reduce((sum, { cpu }) => sum + cpu, 0) };
 }
 
-export function writeCosts(text) {
-  writeFileSync(COSTS_FILE, text);
+/** Stores what these runs cost. The table keeps the rows of other files that still exist. */
+export function writeCosts(runs) {
+  const ran = new Set(runs.map(({ file }) => sourceOf(file)));
+  const others = storedRows().filter(({ file }) => !ran.has(file) && existsSync(clonePath(file)));
+  writeFileSync(COSTS_FILE, tableText([...runs.map((run) => ({ ...run, file: sourceOf(run.file) })), ...others]));
+}
+
+function tableText(rows) {
+  const lines = [...rows]
+    .sort((a, b) => b.cpu - a.cpu)
+    .map(({ cpu, wall, file }) => `${cpu.toFixed(1)}\t${wall.toFixed(1)}\t${file}`);
+  return ['CPU s\twall s\tfile', ...lines, ''].join('\n');
 }

@@ -1,5 +1,6 @@
 // Runs the compiled tests and ends with one line that counts every test: `N passed, N failed[, N skipped]`.
-// Called by `npm test` and `npm run test:long`; arguments are test files, as dist/test/x.test.js or as test/x.test.ts.
+// Called by `npm test`, `npm run test:slow` and `npm run test:long`; arguments are test files, as dist/test/x.test.js
+// or as test/x.test.ts.
 //
 // The files write TAP. They use the library tap, but not its runner, which would add half a second of CPU time to each
 // file, and to every process that a test starts, to track loaded files. A run of many files bundles them first
@@ -17,10 +18,8 @@ import { keepTemporaryFilesInMemory } from './memory-folder.mjs';
 // Compiled code, which exists only after the build.
 const helper = (name) => import(new URL(`../dist/test/helpers/house/${name}.js`, import.meta.url).href);
 const { closingLine, countTap } = await helper('count-tap');
-const { FIRST_BUNDLED, groupFiles, splitGroup } = await helper('test-groups');
-const LONG_FOLDER = 'dist/test/long/';
-/** Tests that call the TypeScript compiler or read every file; `npm run check` runs them. */
-const CHECK_FOLDER = 'dist/test/check/';
+const { firstBundled, groupFiles, splitGroup } = await helper('test-groups');
+const { LONG_FOLDER, kindOfTest } = await helper('test-kinds');
 /** Fewer files than this run one by one: bundling takes as long as it saves. */
 const MIN_BUNDLED = 10;
 /**
@@ -48,11 +47,8 @@ function chooseFiles(args) {
   for (const file of named) {
     if (!all.includes(file)) throw new UserError(`There is no test ${file}; a test is a file test/**/*.test.ts.`);
   }
-  const long = args.includes('--long');
-  const folder = args.includes('--check') ? CHECK_FOLDER : long ? LONG_FOLDER : null;
-  const isWanted = (file) =>
-    folder === null ? !file.startsWith(LONG_FOLDER) && !file.startsWith(CHECK_FOLDER) : file.startsWith(folder);
-  const files = named.length > 0 ? named : all.filter(isWanted);
+  const kind = ['check', 'long', 'slow'].find((each) => args.includes(`--${each}`)) ?? 'quick';
+  const files = named.length > 0 ? named : all.filter((file) => kindOfTest(file) === kind);
   if (files.length === 0) throw new UserError(`There are no such tests in dist/test.`);
   return files;
 }
@@ -66,12 +62,19 @@ async function bundle(files, args) {
 }
 
 /**
- * The arguments of Node.js for files that share a process. The test FIRST_BUNDLED runs before all others of the bundle,
- * and stores V8's compiled code for them.
+ * V8 collects its youngest objects when 32 MiB of them have been made, instead of 1 to 16: tests keep little of what
+ * they make, so that most of these collections would find nothing to keep. It saves some 5 % of the CPU time.
+ */
+const NODE_FLAGS = ['--min-semi-space-size=32', '--max-semi-space-size=64'];
+
+/**
+ * The arguments of Node.js for files that share a process. One test of the bundle (`firstBundled`) runs before all
+ * others, and stores V8's compiled code for them.
  */
 function nodeArguments(files, bundled) {
-  if (!bundled.has(files[0])) return files;
-  return [clonePath('test', 'run-bundled.cjs'), ...(files[0] === FIRST_BUNDLED ? ['--write-code'] : []), ...files];
+  if (!bundled.has(files[0])) return [...NODE_FLAGS, ...files];
+  const storesCode = files[0] === firstBundled(bundled);
+  return [...NODE_FLAGS, clonePath('test', 'run-bundled.cjs'), ...(storesCode ? ['--write-code'] : []), ...files];
 }
 
 /** The time limit of a process that runs these files. */
@@ -189,7 +192,7 @@ async function runGroups(groups, bundled, onRun) {
   const runGroup = async (group) => {
     for (const run of await runFiles(group, bundled)) await onRun(run);
   };
-  const first = groups.find((group) => bundled.has(group[0]) && group[0] === FIRST_BUNDLED);
+  const first = groups.find(([file]) => bundled.has(file) && file === firstBundled(bundled));
   if (first) await runGroup(first);
   const waiting = groups.filter((group) => group !== first);
   const worker = async () => {
@@ -209,7 +212,7 @@ await reportFailure(async () => {
   let failedFiles = 0;
   const bundled = await bundle(files, args);
   const groups = groupFiles(files, {
-    isBundled: (file) => bundled.has(file),
+    bundled,
     costOf: storedCosts(),
     alone: args.includes('--alone'),
   });
@@ -224,7 +227,7 @@ await reportFailure(async () => {
   if (args.includes('--costs')) {
     const { text, total } = costTable(runs);
     process.stdout.write(`${text}${total.toFixed(1)} CPU s in all\n`);
-    if (!args.some((argument) => !argument.startsWith('--')) && !args.includes('--long')) writeCosts(text);
+    if (!args.some((argument) => !argument.startsWith('--')) && !args.includes('--long')) writeCosts(runs);
   }
   const count = countTap(runs.sort((a, b) => (a.file < b.file ? -1 : 1)));
   for (const test of count.skipped) printProgress(`skipped: ${test}`);

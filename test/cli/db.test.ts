@@ -1,6 +1,6 @@
 /**
  * `lockgate db` (interfaces.md §4): the commands `check` and `backup`; a backup has everything that was acknowledged
- * before it started. db-damage.test.ts has the damage that a check finds, db-migrate.test.ts the migrations.
+ * before it started. db-damage.test.ts has the damage that a check finds, db-migrate.slow.test.ts the migrations.
  */
 import { appendFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';

@@ -3,6 +3,7 @@
 import t from 'tap';
 import { countTap } from '../helpers/house/count-tap.js';
 import { groupFiles, splitGroup } from '../helpers/house/test-groups.js';
+import { kindOfTest } from '../helpers/house/test-kinds.js';
 
 const FILES = ['dist/test/a.test.js', 'dist/test/b.test.js'] as const;
 
@@ -80,7 +81,7 @@ t.test('cheap files of the bundle share a process, neighbours first, up to a lim
   for (let i = 10; i < 16; i += 1) costs[`c/${i}`] = 12;
   const options = {
     costOf: (file: string) => costs[file] ?? 0,
-    isBundled: (file: string) => file !== 'b/1',
+    bundled: new Set(Object.keys(costs).filter((file) => file !== 'b/1')),
     alone: false,
   };
   const files = Object.keys(costs).reverse();
@@ -96,4 +97,15 @@ t.test('cheap files of the bundle share a process, neighbours first, up to a lim
     files.map(() => 1),
     'each file alone, if that is asked for',
   );
+});
+
+t.test('a test’s name and folder say which command runs it', async (t) => {
+  const kinds = {
+    'dist/test/gateway/webhooks/retry.test.js': 'quick',
+    'dist/test/system/console-browser.slow.test.js': 'slow',
+    'dist/test/long/kill.test.js': 'long',
+    'dist/test/long/sizes/events.slow.test.js': 'long',
+    'dist/test/check/tidy.test.js': 'check',
+  };
+  for (const [file, kind] of Object.entries(kinds)) t.equal(kindOfTest(file), kind, file);
 });

@@ -1,6 +1,6 @@
 // The judge, which checks a lock's messages, accepts everything that `step`, which simulates a lock, does: in each case
 // (state and input) until after the next Period Ping, and on 10,000 random walks of 30 days. The long version of
-// test/proto/power/pair-check.test.ts. PAIR_FROM (first seed) and PAIR_WALKS (number) choose other walks.
+// test/proto/power/pair-check.slow.test.ts. PAIR_FROM (first seed) and PAIR_WALKS (number) choose other walks.
 import t from 'tap';
 import { Hours, Minutes } from '../../proto/clock.js';
 import { caseEvents, cases } from '../helpers/pair/cases.js';

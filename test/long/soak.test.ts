@@ -1,7 +1,7 @@
 /**
  * One hour at 1,000 pings a second with 5 % churn (quality.md §2): memory does not grow after the first ten minutes,
  * the gateway counts as many connections as there are sockets, and the merchant receives each acknowledged ping once.
- * LOCKGATE_SOAK_MINUTES sets another length. Quick version: test/system/soak.test.ts.
+ * LOCKGATE_SOAK_MINUTES sets another length. Quick version: test/system/soak.slow.test.ts.
  */
 import t from 'tap';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';

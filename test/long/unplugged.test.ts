@@ -1,6 +1,6 @@
 /**
- * The long version of test/system/unplugged.test.ts: a larger fleet at 60 × speed; stopping the gateway six times for
- * ten minutes loses nothing.
+ * The long version of test/system/unplugged.slow.test.ts: a larger fleet at 60 × speed; stopping the gateway six times
+ * for ten minutes loses nothing.
  */
 import t from 'tap';
 import { Minutes } from '../../proto/clock.js';

@@ -276,7 +276,7 @@ t.test('owners create keys with names and scopes, and revoke them; other merchan
     (await audited).map(({ action }) => action),
     ['session.open', 'key.create', 'key.rename', 'key.revoke'],
   );
-  // As long as the field on the page allows (dashboard-browser.test.ts).
+  // As long as the field on the page allows (dashboard-browser.slow.test.ts).
   const longName = 'é'.repeat(200);
   const long = await page.call('/console/keys', { body: { name: longName } });
   t.match(long, { status: 201, body: { name: longName } });

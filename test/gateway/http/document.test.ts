@@ -25,7 +25,7 @@ import { freePort } from '../../helpers/http/free-port.js';
 import { accessToken, apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** The routes that own-data/document.test.ts and invitations.test.ts call. */
+/** The routes that own-data/document.slow.test.ts and invitations.test.ts call. */
 const OTHER_ROUTES: readonly unknown[] = [...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
 /** The routes that this test calls: the operations of the specification. */
 const SPEC_ROUTES = HTTP_ROUTES.filter((route) => !OTHER_ROUTES.includes(route));

@@ -2,8 +2,11 @@
 // first gateway up to 1 s, until V8 has compiled the code that most tests use. So small files run one after another in
 // one process, each as a subtest (test/current-tap.mjs).
 
-/** The test that runs first and stores the compiled code for the others; it starts a gateway, as most of them do. */
-export const FIRST_BUNDLED = 'dist/test/gateway/webhooks/waits.test.js';
+/** Of each kind of test one that costs little and starts a gateway, as most tests do. */
+const FIRST_FILES = [
+  'dist/test/gateway/webhooks/waits.test.js',
+  'dist/test/gateway/http/own-data/document.slow.test.js',
+];
 /** Files that cost more (CPU seconds) run alone: they would gain little. */
 const MAX_FILE_COST = 15;
 /** The most that the files of a group may cost together, so that no group runs alone at the end. */
@@ -16,24 +19,29 @@ export type FileResult = { file: string; tap: string; ending: string | null; cpu
 
 /** How files are grouped. */
 export type GroupOptions = {
-  /** Whether a file is in the bundle; others cannot share a process. */
-  isBundled: (file: string) => boolean;
+  /** The files in the bundle; others cannot share a process. */
+  bundled: ReadonlySet<string>;
   /** CPU seconds of a file. */
   costOf: (file: string) => number;
   /** Gives each file a process of its own. */
   alone: boolean;
 };
 
+/** The file of a bundle that runs first, alone, and stores the compiled code for the others; undefined: none does. */
+export function firstBundled(bundled: ReadonlySet<string>): string | undefined {
+  return FIRST_FILES.find((file) => bundled.has(file));
+}
+
 /**
  * Divides compiled test files into groups, the most expensive group first; a group of one is a file that runs alone.
  * Files of one folder use the same code, so neighbours in the order of paths share a group.
  */
-export function groupFiles(files: readonly string[], { isBundled, costOf, alone }: GroupOptions): string[][] {
+export function groupFiles(files: readonly string[], { bundled, costOf, alone }: GroupOptions): string[][] {
   const mayShare = (file: string): boolean =>
     !alone &&
-    isBundled(file) &&
+    bundled.has(file) &&
     !file.startsWith(OWN_PROCESS) &&
-    file !== FIRST_BUNDLED &&
+    file !== firstBundled(bundled) &&
     costOf(file) <= MAX_FILE_COST;
   const cost = (group: readonly string[]): number => group.reduce((sum, file) => sum + costOf(file), 0);
   const groups = files.filter((file) => !mayShare(file)).map((file) => [file]);

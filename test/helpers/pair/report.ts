@@ -37,7 +37,7 @@ function kindOf({ body }: Uplink): string {
 
 /** Runs the walk of a seed (walk.ts: days of random events); returns its mistakes as lines to print, if any. */
 export function mistakesOnWalk(seed: number, statistics: PairStatistics): string[] {
-  const repeat = `env PAIR_SEED=${seed} npm test test/proto/power/pair-check.test.ts`;
+  const repeat = `env PAIR_SEED=${seed} npm test test/proto/power/pair-check.slow.test.ts`;
   return mistakesIn(repeat, `seed ${seed}, ${WALK_DAYS} days`, () => {
     const run = repairWorld(pairWalk(seed));
     statistics.add(run);
@@ -57,7 +57,7 @@ export function mistakesInCase(
   statistics: PairStatistics,
 ): string[] | null {
   let caseExists = true;
-  const repeat = `env PAIR_CASE=${caseNumber} npm test test/proto/power/pair-check.test.ts`;
+  const repeat = `env PAIR_CASE=${caseNumber} npm test test/proto/power/pair-check.slow.test.ts`;
   const mistakes = mistakesIn(repeat, `${testCase.name}: ${event.name}`, () => {
     const run = playCase(testCase, event, settleMs);
     if (run === undefined) {

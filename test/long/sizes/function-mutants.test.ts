@@ -1,3 +1,3 @@
-/** The long version of test/proto/trace/function-mutants.test.ts: six weeks of up to 60 locks, each mutant twice. */
+/** The long version of test/proto/trace/function-mutants.slow.test.ts: six weeks of 60 locks, each mutant twice. */
 process.env.LOCKGATE_LONG = '1';
-await import('../../proto/trace/function-mutants.test.js');
+await import('../../proto/trace/function-mutants.slow.test.js');

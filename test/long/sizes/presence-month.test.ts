@@ -1,3 +1,3 @@
-/** The long version of test/gateway/locks/presence-month.test.ts: a month instead of ten days. */
+/** The long version of test/gateway/locks/presence-month.slow.test.ts: a month instead of ten days. */
 process.env.LOCKGATE_LONG = '1';
-await import('../../gateway/locks/presence-month.test.js');
+await import('../../gateway/locks/presence-month.slow.test.js');

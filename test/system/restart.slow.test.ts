@@ -17,7 +17,7 @@ import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/restart.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/restart.slow.test.js`;
 /** A gateway stops within this time. */
 const STOP_SECONDS = 5;
 /** A wait that takes longer fails the test. */

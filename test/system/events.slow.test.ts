@@ -15,7 +15,7 @@ import { byLength } from '../helpers/house/test-length.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- test/system/events.test.ts`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- test/system/events.slow.test.ts`;
 const LOCKS = 8;
 const KILLS = byLength(1, 20);
 /** Pings that are acknowledged after each start, before the gateway is killed or the test ends. */

@@ -1,7 +1,7 @@
 /**
  * What strangers write is text on both pages, in a real browser on a real gateway (console.md): each string that a
- * lock, a merchant, a user or a client can set has markup in it; ../console-browser.test.ts has that of a receiver.
- * Each must be seen somewhere as it was written, and no screen may turn one into an element. The
+ * lock, a merchant, a user or a client can set has markup in it; ../console-browser.slow.test.ts has that of a
+ * receiver. Each must be seen somewhere as it was written, and no screen may turn one into an element. The
  * Content-Security-Policy, which would keep such a script from running, is not trusted here.
  */
 import { writeFileSync } from 'node:fs';

@@ -11,7 +11,7 @@ import { readLogFaults } from '../../helpers/store/postgres/log-faults.js';
 import { type PostgresServer, postgresMissing, startPostgres } from '../../helpers/store/postgres/server.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/postgres/kill.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/postgres/kill.slow.test.js`;
 const skip = { skip: postgresMissing ?? false };
 
 const options: KillRunOptions = {

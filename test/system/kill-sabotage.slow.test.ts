@@ -10,7 +10,7 @@ import { byLength } from '../helpers/house/test-length.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill-sabotage.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill-sabotage.slow.test.js`;
 
 /** The merchant answers slowly, so that deliveries are usually under way when the gateway is killed. */
 const options: KillRunOptions = {

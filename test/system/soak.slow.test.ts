@@ -15,7 +15,7 @@ const stallSeconds = 3;
 const MAX_DESCRIPTOR_GROWTH = 20;
 
 t.setTimeout(120_000);
-t.comment(`repeat: LOCKGATE_SEED=${seed} node dist/test/system/soak.test.js`);
+t.comment(`repeat: LOCKGATE_SEED=${seed} node dist/test/system/soak.slow.test.js`);
 
 t.test('connections that come and go leak nothing, and every ping arrives once', async (t) => {
   const run = await runSoak(t, { seed, locks: LOCKS, measurements: 3, secondsBetweenMeasurements: 2, stallSeconds });

@@ -19,7 +19,7 @@ import { livelyWorld } from '../helpers/sim/lively-world.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/unplugged.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/unplugged.slow.test.js`;
 
 /**
  * The warnings that the judge may give, none of them a violation. The run's clock stops while the gateway is down, so

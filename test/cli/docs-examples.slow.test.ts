@@ -221,7 +221,7 @@ t.test('docs/operator.md', { skip }, async (t) => {
     {
       line: /lockgate .*postgres:\/\//,
       how: 'parsed',
-      reason: 'test/gateway/store/postgres/move.test.ts moves a store.',
+      reason: 'test/gateway/store/postgres/move.slow.test.ts moves a store.',
     },
   ];
   t.same(await failuresOf(t, ['docs/operator.md'], await setUpReader(t), { exceptions, replacements: [] }), []);
@@ -249,7 +249,7 @@ for (const name of ['hardware-engineers', 'qa', 'merchants', 'operators'])
 
 t.test('docs/firmware.md', { skip }, async (t) => {
   const exceptions: readonly LineException[] = [
-    { line: /^cc /, how: 'left out', reason: 'test/system/example-locks.test.ts compiles the lock.' },
+    { line: /^cc /, how: 'left out', reason: 'test/system/example-locks.slow.test.ts compiles the lock.' },
     { line: /^LOCK_SECRET/, how: 'left out', reason: 'It runs until Ctrl-C; the same test runs it.' },
     { line: /sim shadow/, how: 'parsed', reason: 'It takes a day; the same test runs it.' },
   ];
