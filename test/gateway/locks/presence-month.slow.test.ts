@@ -82,7 +82,7 @@ function compareReported(
 
 t.test('reported presence matches the truth for days and nights in all modes', async (t) => {
   const seed = Number(process.env.LOCKGATE_SEED ?? 1);
-  t.comment(`LOCKGATE_SEED=${seed} npm test -- test/gateway/locks/presence-month.slow.test.ts; other seeds, other days`);
+  t.comment(`LOCKGATE_SEED=${seed} npm test -- test/gateway/locks/presence-month.slow.test.ts: other days`);
   const month = await PresenceMonth.start(seed, tempFolder(t), LOCKS, SPAN);
   const random = new Prng(`looks ${seed}`);
   const endMs = month.startMs + SPAN;
