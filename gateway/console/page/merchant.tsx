@@ -42,7 +42,7 @@ function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | nu
   if (session === null) return <LoginScreen onLogin={read} />;
   return (
     <ApiProvider value={merchantApi}>
-      <LiveProvider worker={worker} path={LOCK_STREAM} onSessionEnded={end}>
+      <LiveProvider worker={worker} path={LOCK_STREAM} onSessionEnded={end} onRestored={read}>
         <Shell title={session.merchant} screens={screens} account={<Account session={session} onEnd={end} />} />
       </LiveProvider>
     </ApiProvider>

@@ -49,7 +49,7 @@ function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null
   if (session === null) return <LinkScreen token={null} hasSession={false} onLogin={showConsole} />;
   return (
     <ApiProvider value={operatorApi}>
-      <LiveProvider worker={worker} path={LOCK_STREAM} onSessionEnded={end}>
+      <LiveProvider worker={worker} path={LOCK_STREAM} onSessionEnded={end} onRestored={read}>
         <Shell title="Operator" screens={screens} account={<Account session={session} onEnd={end} />} />
       </LiveProvider>
     </ApiProvider>

@@ -9,7 +9,7 @@
  */
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
-import { Days, type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
+import { Days, type Milliseconds, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { pageHeaders } from '../../helpers/console/dashboard.js';
 import type { ConsoleSession } from './logins.js';
 import { MarkerSearch } from './marker-search.js';
@@ -28,41 +28,71 @@ export interface OpenConsolesFigures {
   readonly streamed_bytes: number;
 }
 
-/** How often *Now* loads what it shows, and each page asks for its session. */
+/** How often each page asks for its session (gateway/console/page/app/use-session.ts). */
+const SESSION_EVERY: Milliseconds = Minutes(1);
+/** How often *Now* loads what it shows. */
 const NOW_EVERY: Milliseconds = Seconds(10);
-/** How often a busy lock's screen loads its past (gateway/console/page/screens/lock/history-panel.tsx). */
+/** How often a busy lock's screen loads what has come since (gateway/console/page/screens/lock-screen.tsx). */
 const LOCK_EVERY: Milliseconds = Seconds(5);
+/** Of so many loads of a lock's screen, one is of all of the past: it does that once a minute (past-loader.ts). */
+const LOADS_PER_WHOLE = 12;
+/** Of so many, one is of the lock itself: it does that every 30 s, since only pings come. */
+const LOADS_PER_DETAIL = 6;
+/** How many pings the screen loads then: twice as many as came, of a lock that sends ten a second, and some more. */
+const NEW_PINGS = 112;
+/** How many findings, and commands: as many as it loads while none is new. */
+const NEW_ITEMS = 12;
+/** How many webhook URLs' deliveries a merchant's page loads for a lock. */
+const MAX_URLS = 6;
 /** One page in so many shows a lock. */
 const PAGES_PER_LOCK_PAGE = 5;
 /** A stream begins with a snapshot of all locks, in several events of which the last has this member. */
 const END_OF_SNAPSHOT = '"last":true';
 
+/** A merchant's list of webhook URLs. */
+const MERCHANT_WEBHOOKS = '/v1/webhooks?limit=1000';
+
 /** What *Now* calls. */
 const NOW_PATHS: Readonly<Record<ConsoleSession['console'], readonly string[]>> = {
-  merchant: ['/console/session', '/v1/webhooks?limit=1000', '/v1/findings?limit=20'],
-  operator: ['/console/session', '/webhooks', '/status', '/findings?limit=20'],
+  merchant: [MERCHANT_WEBHOOKS, '/v1/findings?limit=20'],
+  operator: ['/webhooks', '/status', '/findings?limit=20'],
 };
 
-/** What a lock's screen calls. */
-function lockPaths(console: ConsoleSession['console'], mac: string): readonly string[] {
-  const from = new Date(systemClock.now() - Days(1)).toISOString();
-  if (console === 'merchant')
+/** A load of a lock's screen. */
+interface LockLoad {
+  readonly mac: string;
+  /** The number of the load, of all pages that show a lock. */
+  readonly number: number;
+  /** The merchant's webhook URLs. */
+  readonly urlIds: readonly number[];
+}
+
+/** What a lock's screen calls: what has come since, and now and then all of the past, and the lock itself. */
+function lockPaths(console: ConsoleSession['console'], { mac, number, urlIds }: LockLoad): readonly string[] {
+  const nowMs = systemClock.now();
+  const isWhole = number % LOADS_PER_WHOLE === 0;
+  const isDetailed = number % LOADS_PER_DETAIL === 0;
+  const from = new Date(nowMs - Days(2)).toISOString();
+  const since = isWhole ? from : new Date(nowMs - LOCK_EVERY).toISOString();
+  const [pings, findings] = isWhole ? [1000, 1000] : [NEW_PINGS, NEW_ITEMS];
+  if (console === 'merchant') {
+    const deliveries = urlIds.map((id) => `/v1/webhooks/${id}/deliveries?mac_addr=${mac}&from=${since}&limit=300`);
     return [
-      `/v1/locks/${mac}`,
-      `/v1/locks/${mac}/history?from=${from}`,
-      `/v1/locks/${mac}/pings?from=${from}&limit=1000`,
-      `/v1/locks/${mac}/findings?limit=1000`,
-      `/v1/commands?mac_addr=${mac}&limit=1000`,
-      '/v1/webhooks?limit=1000',
+      ...(isDetailed ? [`/v1/locks/${mac}`] : []),
+      ...(isWhole ? [`/v1/locks/${mac}/history?from=${from}`] : []),
+      `/v1/locks/${mac}/pings?from=${from}&limit=${pings}`,
+      `/v1/locks/${mac}/findings?limit=${findings}`,
+      `/v1/commands?mac_addr=${mac}&limit=${NEW_ITEMS}`,
+      ...deliveries,
     ];
+  }
   return [
-    `/devices/${mac}`,
-    `/devices/${mac}/history?since=${from}`,
-    `/devices/${mac}/pings?since=${from}&limit=1000`,
-    `/devices/${mac}/findings?limit=1000`,
-    `/commands?mac=${mac}&limit=1000`,
-    `/deliveries?mac=${mac}&since=${from}&limit=500`,
-    '/webhooks',
+    ...(isDetailed ? [`/devices/${mac}`] : []),
+    ...(isWhole ? [`/devices/${mac}/history?since=${from}`, '/webhooks'] : []),
+    `/devices/${mac}/pings?since=${from}&limit=${pings}`,
+    `/devices/${mac}/findings?limit=${findings}`,
+    `/commands?mac=${mac}&limit=${NEW_ITEMS}`,
+    `/deliveries?mac=${mac}&since=${since}&limit=500`,
   ];
 }
 
@@ -73,17 +103,17 @@ type Page = ConsoleSession & { readonly agent: Agent };
 class PagesOfAScreen {
   readonly #pages: readonly Page[];
   readonly #every: Milliseconds;
-  readonly #load: (page: Page) => Promise<void>;
+  readonly #load: (page: Page) => Promise<unknown>;
   /** Not the first one again each time that the pages are opened, since they are open for less than a turn of all. */
   #turn = 0;
 
-  constructor(pages: readonly Page[], every: Milliseconds, load: (page: Page) => Promise<void>) {
+  constructor(pages: readonly Page[], every: Milliseconds, load: (page: Page) => Promise<unknown>) {
     [this.#pages, this.#every, this.#load] = [pages, every, load];
   }
 
   /** Loads while the pages are open. */
   async loadWhile(isOpen: () => boolean): Promise<void> {
-    const loads: Promise<void>[] = [];
+    const loads: Promise<unknown>[] = [];
     while (isOpen()) {
       const page = this.#pages[this.#turn % this.#pages.length];
       if (page) loads.push(this.#load(page));
@@ -102,19 +132,21 @@ class OpenConsoles {
   #streams: IncomingMessage[] = [];
   #isOpen = false;
   readonly #screens: readonly PagesOfAScreen[];
+  readonly #mac: string;
+  #lockLoads = 0;
   /** Resolves when all pages have ended their calls. */
   #loading: Promise<unknown> = Promise.resolve();
 
   constructor({ sessions, mac }: OpenConsolesRequest) {
+    this.#mac = mac;
     this.#pages = sessions.map((session) => ({ ...session, agent: new Agent({ keepAlive: true }) }));
     // Sessions of merchants and operators alternate.
     const showsLock = (_: unknown, index: number): boolean => Math.floor(index / 2) % PAGES_PER_LOCK_PAGE === 0;
     const showsNow = (_: unknown, index: number): boolean => !showsLock(_, index);
     this.#screens = [
       new PagesOfAScreen(this.#pages.filter(showsNow), NOW_EVERY, (page) => this.#call(page, NOW_PATHS[page.console])),
-      new PagesOfAScreen(this.#pages.filter(showsLock), LOCK_EVERY, (page) =>
-        this.#call(page, lockPaths(page.console, mac)),
-      ),
+      new PagesOfAScreen(this.#pages.filter(showsLock), LOCK_EVERY, (page) => this.#loadLock(page)),
+      new PagesOfAScreen(this.#pages, SESSION_EVERY, (page) => this.#call(page, ['/console/session'])),
     ];
   }
 
@@ -148,19 +180,31 @@ class OpenConsoles {
     });
   }
 
-  /** Makes the calls of a screen at the same time, as the page does, and reads the answers to their ends. */
-  async #call(page: Page, paths: readonly string[]): Promise<void> {
-    await Promise.all(
+  async #loadLock(page: Page): Promise<void> {
+    const number = this.#lockLoads;
+    this.#lockLoads += 1;
+    // A merchant's page does this once a minute, but the bench has other URLs in each round.
+    const [webhooks] = page.console === 'merchant' ? await this.#call(page, [MERCHANT_WEBHOOKS]) : [];
+    const { data = [] } = JSON.parse(webhooks || '{}') as { readonly data?: readonly { readonly id: number }[] };
+    const urlIds = data.slice(0, MAX_URLS).map(({ id }) => id);
+    await this.#call(page, lockPaths(page.console, { mac: this.#mac, number, urlIds }));
+  }
+
+  /** Makes the calls of a screen at the same time, as the page does. Returns the answers. */
+  #call(page: Page, paths: readonly string[]): Promise<string[]> {
+    return Promise.all(
       paths.map(async (path) => {
         const answer = await get(page, path);
+        const chunks: Buffer[] = [];
         await new Promise<void>((resolve) =>
           answer
             .on('error', () => resolve())
             .on('close', resolve)
-            .resume(),
+            .on('data', (chunk: Buffer) => chunks.push(chunk)),
         );
         const status = String(answer.statusCode);
         this.#answers[status] = (this.#answers[status] ?? 0) + 1;
+        return Buffer.concat(chunks).toString('utf8');
       }),
     );
   }

@@ -37,8 +37,11 @@ export interface ConsoleApi {
   readonly webhooks: () => Promise<{ readonly data: readonly WebhookUrl[] }>;
   /** How the newest attempts of one URL went. */
   readonly webhookFigures: (url: WebhookUrl) => Promise<WebhookFigures>;
-  /** The deliveries of a lock's events. */
-  readonly lockDeliveries: (mac: string, query: { readonly from: string }) => Promise<readonly LockDelivery[]>;
+  /** The deliveries of a lock's events, received from this time on, to these URLs (`webhooks`). */
+  readonly lockDeliveries: (
+    mac: string,
+    query: { readonly from: string; readonly urls: readonly WebhookUrl[] },
+  ) => Promise<readonly LockDelivery[]>;
   readonly deliveries: (
     id: number,
     query: { readonly state: string; readonly limit: number },

@@ -90,7 +90,7 @@ export const merchantApi = Object.freeze({
     return { data: data.map(webhookOf) };
   },
   webhookFigures: async ({ figures }: WebhookUrl) => figures ?? NO_ATTEMPTS,
-  lockDeliveries: (mac: string, { from }: { from: string }) => loadLockDeliveries(mac, from),
+  lockDeliveries: loadLockDeliveries,
   deliveries: (id: number, query: Query) => getJson<Page<Delivery>>(`/v1/webhooks/${id}/deliveries`, query),
   deliveryHours: (id: number) => getJson<{ data: readonly DeliveryHour[] }>(`/v1/webhooks/${id}/hours`),
   resend: (id: number, event: string) =>
@@ -114,8 +114,10 @@ export const merchantApi = Object.freeze({
 });
 
 /** The deliveries of a lock's events to the merchant's first URLs. */
-async function loadLockDeliveries(mac: string, from: string): Promise<LockDelivery[]> {
-  const { data: urls } = await merchantApi.webhooks();
+async function loadLockDeliveries(
+  mac: string,
+  { from, urls }: { readonly from: string; readonly urls: readonly WebhookUrl[] },
+): Promise<LockDelivery[]> {
   const loaded = urls.slice(0, MAX_URLS).map(async (url) => {
     const { data } = await merchantApi.deliveries(url.id, { mac_addr: mac, from, limit: MAX_DELIVERIES });
     return data.map((delivery) => ({ target: targetOf(url, urls), delivery }));

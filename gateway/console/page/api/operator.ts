@@ -74,13 +74,11 @@ const calls: ConsoleApi = {
     return { data: webhooks.map(webhookOf) };
   },
   webhookFigures: async ({ id }) => (await getJson<{ last_day: WebhookFigures }>(`/webhooks/${id}`)).last_day,
-  lockDeliveries: async (mac, { from }) => {
+  lockDeliveries: async (mac, { from, urls }) => {
     const query = { mac, since: from, limit: MAX_LOCK_DELIVERIES };
-    const [{ deliveries }, { webhooks }] = await Promise.all([
-      getJson<{ deliveries: readonly DeliveryAnswer[] }>('/deliveries', query),
-      getJson<{ webhooks: readonly OperatorWebhook[] }>('/webhooks'),
-    ]);
-    const names = new Map(webhooks.map(({ id, url }) => [id, `${new URL(url).origin} (${id})`]));
+    const { deliveries } = await getJson<{ deliveries: readonly DeliveryAnswer[] }>('/deliveries', query);
+    // The name of a URL is the URL.
+    const names = new Map(urls.map(({ id, name }) => [id, `${new URL(name).origin} (${id})`]));
     return deliveries.map((each) => ({
       target: names.get(each.url_id) ?? String(each.url_id),
       delivery: deliveryOf(each),

@@ -2,13 +2,16 @@
  * Whether the page has an open session, asked again and again. The answers also set the page's copy of the run's clock.
  */
 import { useCallback, useEffect, useState } from 'preact/hooks';
-import { Seconds, systemClock } from '../../../../proto/clock.js';
+import { Minutes, Seconds, systemClock } from '../../../../proto/clock.js';
 import type { ApiFailure } from '../api/http.js';
 import { repeat } from '../view/repeat.js';
 import { runClock } from './run-clock.js';
 
-/** How often the page asks for the time of locks, and whether its session is still open. */
-const ASK_EVERY = Seconds(10);
+/**
+ * How often the page asks for the time of locks, and whether its session is still open. The stream of locks ends with
+ * the session, so the page mostly knows that earlier; and the time runs on as fast as before while the gateway runs.
+ */
+const ASK_EVERY = Minutes(1);
 /** When the page asks for the second time: only two readings show how fast the run's clock runs. */
 const SECOND_READING_AFTER = Seconds(2);
 

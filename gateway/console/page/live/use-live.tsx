@@ -26,6 +26,8 @@ interface LiveProps {
   readonly path: string;
   /** Called when the stream has ended because the session has: the page must ask for a login. */
   readonly onSessionEnded: () => void;
+  /** Called when the stream is open again after an interruption: another gateway may answer, with another clock. */
+  readonly onRestored: () => void;
   readonly children: ComponentChildren;
 }
 
@@ -38,15 +40,18 @@ export function useLiveWorker(workerUrl: string, path: string): SharedWorker {
 }
 
 /** Follows the stream while it is shown. */
-export function LiveProvider({ worker, path, onSessionEnded, children }: LiveProps): JSX.Element {
+export function LiveProvider({ worker, path, onSessionEnded, onRestored, children }: LiveProps): JSX.Element {
   const locks = useMemo(() => new LiveLocks(), []);
   const [version, setVersion] = useState(0);
   const [state, setState] = useState<LiveState>('connecting');
   useEffect(() => {
+    let isInterrupted = false;
     worker.port.onmessage = ({ data }: MessageEvent<LiveMessage>) => {
       if (data.type === 'state') {
         setState(data.state);
         if (data.state === 'ended') onSessionEnded();
+        if (data.state === 'live' && isInterrupted) onRestored();
+        isInterrupted = data.state === 'interrupted' || (isInterrupted && data.state !== 'live');
         return;
       }
       if (data.type !== 'changes') return;
@@ -60,7 +65,7 @@ export function LiveProvider({ worker, path, onSessionEnded, children }: LivePro
       removeEventListener('pagehide', leave);
       leave();
     };
-  }, [worker, path, onSessionEnded, locks]);
+  }, [worker, path, onSessionEnded, onRestored, locks]);
   const live = useMemo(() => ({ locks, state, version }), [locks, state, version]);
   return <LiveContext.Provider value={live}>{children}</LiveContext.Provider>;
 }

@@ -39,8 +39,9 @@ export function useAnswer<Answer>(
   useEffect(() => {
     setAnswer(null);
     reload();
-    return everyMs === undefined ? undefined : repeat(everyMs, reload);
-  }, [reload, everyMs]);
+  }, [reload]);
+  // After another load the next regular one is not due yet.
+  useEffect(() => (everyMs === undefined ? undefined : repeat(everyMs, reload)), [reload, everyMs, version]);
   const loadedVersion = useRef(version);
   useEffect(() => {
     if (loadedVersion.current !== version) reload();

@@ -1,13 +1,12 @@
 /** Commands to one lock: buttons that send them, and the latest ones with the count-down of their expiry. */
 import type { JSX } from 'preact';
-import { useCallback, useState } from 'preact/hooks';
-import { Seconds } from '../../../../../proto/clock.js';
 import { useApi } from '../../api/console-api.js';
 import type { Command } from '../../api/shapes.js';
 import { Age, useNow } from '../../view/age.js';
 import { Action, Badge, CopyButton, type Tone, WhenLoaded } from '../../view/parts.js';
 import { countdownText } from '../../view/time-text.js';
-import { useAnswer } from '../../view/use-answer.js';
+import type { Loaded } from '../../view/use-answer.js';
+import { isOpen } from './use-commands.js';
 
 /** How many of the latest commands are shown. */
 const MAX_SHOWN = 12;
@@ -41,21 +40,18 @@ const COMMANDS: readonly SendableCommand[] = [
 
 interface PanelProps {
   readonly mac: string;
-  /** Changes when the lock does. */
-  readonly version: string;
+  /** Newest first. */
+  readonly commands: Loaded<readonly Command[]>;
   readonly onWhy: (id: string) => void;
 }
 
-export function CommandPanel({ mac, version, onWhy }: PanelProps): JSX.Element {
+export function CommandPanel({ mac, commands, onWhy }: PanelProps): JSX.Element {
   const api = useApi();
-  const [sentCount, setSentCount] = useState(0);
-  const load = useCallback(() => api.commands({ mac_addr: mac, limit: MAX_SHOWN }), [api, mac]);
-  const commands = useAnswer(load, Seconds(2), `${version} ${sentCount}`);
   const send = async ({ body }: SendableCommand): Promise<void> => {
     // The random key is new for each press: a request that the network repeats has the same key, and sends nothing
     // more.
     await api.sendCommand(mac, body, crypto.randomUUID());
-    setSentCount((before) => before + 1);
+    commands.reload();
   };
   if (commands.failure?.status === 403)
     return (
@@ -87,13 +83,13 @@ export function CommandPanel({ mac, version, onWhy }: PanelProps): JSX.Element {
         </p>
       </details>
       <WhenLoaded loaded={commands}>
-        {({ data }) =>
-          data.length === 0 ? (
+        {(all) =>
+          all.length === 0 ? (
             <p class="hint">No commands yet.</p>
           ) : (
             <table>
               <tbody>
-                {data.map((command) => (
+                {all.slice(0, MAX_SHOWN).map((command) => (
                   <CommandRow key={command.id} command={command} onWhy={onWhy} onChange={commands.reload} />
                 ))}
               </tbody>
@@ -125,7 +121,6 @@ function CommandRow({ command, onWhy, onChange }: RowProps): JSX.Element {
   const { id, type, state, detail, waits, expires_at, created_at, asked_by } = command;
   const api = useApi();
   const nowMs = useNow();
-  const isOpen = state === 'queued' || state === 'sent';
   return (
     <tr data-command-state={state}>
       <td>
@@ -133,7 +128,7 @@ function CommandRow({ command, onWhy, onChange }: RowProps): JSX.Element {
       </td>
       <td>{type}</td>
       <td title={asked_by}>
-        {isOpen ? (
+        {isOpen(command) ? (
           <span title="until it expires">{countdownText(Date.parse(expires_at), nowMs)}</span>
         ) : (
           <Age date={created_at} />

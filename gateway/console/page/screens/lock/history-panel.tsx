@@ -3,27 +3,26 @@
  * moves the map at once. Further down are the findings and pings of the shown time.
  */
 import type { ComponentChildren, JSX } from 'preact';
-import { useCallback, useMemo, useState } from 'preact/hooks';
-import { Seconds } from '../../../../../proto/clock.js';
+import { useCallback, useMemo, useRef, useState } from 'preact/hooks';
 import type { TimeRange } from '../../../timeline/timeline-data.js';
 import { useApi } from '../../api/console-api.js';
+import type { Command } from '../../api/shapes.js';
 import { runClock } from '../../app/run-clock.js';
 import { type LockPast, lockTimeline } from '../../timeline/lock-timeline.js';
 import { Timeline } from '../../timeline/timeline.js';
 import { WhenLoaded } from '../../view/parts.js';
 import { useAnswer } from '../../view/use-answer.js';
-import { usePaced } from '../../view/use-paced.js';
-import { type LoadedPast, loadPast } from './load-past.js';
+import { type LoadedPast, PastLoader } from './past-loader.js';
 import { FindingTable, PingTable } from './past-tables.js';
 import { PathPanel } from './path-panel.js';
 
-/** A lock's past, up to a thousand pings, is loaded at most this often, however often the lock sends. */
-const RELOAD_PAUSE = Seconds(5);
-
 interface HistoryProps {
   readonly mac: string;
-  /** Changes when the lock does. */
-  readonly version: string;
+  /** A change of it loads what has come since. */
+  readonly version: number;
+  /** Changes when the lock enters another state, connects or disconnects. */
+  readonly signs: string;
+  readonly commands: readonly Command[];
   /** How much time is loaded. */
   readonly days: number;
   readonly onWhy: (id: string) => void;
@@ -31,12 +30,15 @@ interface HistoryProps {
   readonly children: ComponentChildren;
 }
 
-export function HistoryPanel({ mac, version, days, onWhy, children }: HistoryProps): JSX.Element {
+export function HistoryPanel({ mac, version, signs, commands, days, onWhy, children }: HistoryProps): JSX.Element {
   const api = useApi();
+  const loader = useMemo(() => new PastLoader(api, mac, days), [api, mac, days]);
+  const newestSigns = useRef(signs);
+  newestSigns.current = signs;
   const loaded = useAnswer(
-    useCallback(() => loadPast(api, mac, days), [api, mac, days]),
+    useCallback(() => loader.load(newestSigns.current), [loader]),
     undefined,
-    usePaced(version, RELOAD_PAUSE),
+    version,
   );
   // Null while the reader has chosen no part of these days: then all of the loaded time is shown, which follows the
   // present.
@@ -49,7 +51,16 @@ export function HistoryPanel({ mac, version, days, onWhy, children }: HistoryPro
   return (
     <>
       <WhenLoaded loaded={loaded}>
-        {(past) => <PastView mac={mac} {...past} range={rangeIn(past.whole)} onChoose={choose} onWhy={onWhy} />}
+        {(past) => (
+          <PastView
+            mac={mac}
+            {...past}
+            commands={commands}
+            range={rangeIn(past.whole)}
+            onChoose={choose}
+            onWhy={onWhy}
+          />
+        )}
       </WhenLoaded>
       {children}
       {answer !== null && <PastTables {...answer} range={rangeIn(answer.whole)} onWhy={onWhy} />}
@@ -59,6 +70,7 @@ export function HistoryPanel({ mac, version, days, onWhy, children }: HistoryPro
 
 interface PastViewProps extends LoadedPast {
   readonly mac: string;
+  readonly commands: readonly Command[];
   /** The part of the time that is shown. */
   readonly range: TimeRange;
   /** Called with the part that the reader chooses; null for all of the loaded time. */
@@ -67,13 +79,16 @@ interface PastViewProps extends LoadedPast {
 }
 
 /** The timeline and the map. */
-function PastView({ mac, whole, past, range, onChoose, onWhy }: PastViewProps): JSX.Element {
+function PastView({ mac, whole, past, commands, range, onChoose, onWhy }: PastViewProps): JSX.Element {
   /** The part that the reader is dragging over. */
   const [brushed, setBrushed] = useState<TimeRange | null>(null);
   const [selected, setSelected] = useState<string | null>(null);
   // All times of the past are of the run's clock, the gateway's time for locks, but for those of deliveries, which are
   // wall-clock times.
-  const data = useMemo(() => lockTimeline(mac, past, (wallMs) => runClock.fromWall(wallMs)), [mac, past]);
+  const data = useMemo(
+    () => lockTimeline(mac, { ...past, commands }, (wallMs) => runClock.fromWall(wallMs)),
+    [mac, past, commands],
+  );
   const show = (next: TimeRange): void =>
     onChoose(next.fromMs <= whole.fromMs && next.toMs >= whole.toMs ? null : next);
   const select = (item: string | null): void => {
@@ -130,7 +145,7 @@ function PastTables({ past, hasMore, range, onWhy }: PastTablesProps): JSX.Eleme
   );
 }
 
-function within({ findings, pings }: LockPast, { fromMs, toMs }: TimeRange) {
+function within({ findings, pings }: Pick<LockPast, 'findings' | 'pings'>, { fromMs, toMs }: TimeRange) {
   const isShown = (date: string): boolean => Date.parse(date) >= fromMs && Date.parse(date) <= toMs;
   return {
     findings: findings.filter(({ at }) => isShown(at)),
