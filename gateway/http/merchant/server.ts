@@ -287,7 +287,8 @@ export class HttpServer {
       handler: async (request, reply) => {
         const query = checkedQuery(route, request);
         const hangUp = new AbortController();
-        reply.raw.once('close', () => hangUp.abort());
+        // The reason of an abort is an exception with a stack, which is not made for each call that was answered.
+        reply.raw.once('close', () => !reply.raw.writableFinished && hangUp.abort());
         const caller = this.#callers.get(request) ?? UNAUTHENTICATED;
         const address = proxies.clientOf(request.raw);
         const isOfMerchant = caller.merchantId !== UNAUTHENTICATED.merchantId;

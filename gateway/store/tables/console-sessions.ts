@@ -1,5 +1,5 @@
 /** Sessions of the console (console-session-store.ts), through Kysely. */
-import type { ExpressionBuilder, Kysely, Selectable } from 'kysely';
+import type { CompiledQuery, ExpressionBuilder, Kysely, Selectable } from 'kysely';
 import { dashboardRole } from '../contract/merchants/dashboard-roles.js';
 import {
   type ConsoleSession,
@@ -30,8 +30,14 @@ const NO_RIGHTS = {
   session_ends_at_ms: null,
 };
 
+/** In place of the values of a query that is compiled once; no session has these. */
+const ANY_HASH = Buffer.alloc(0);
+const ANY_TIME_MS = -1;
+
 export class ConsoleSessions implements ConsoleSessionStore {
   readonly #parts: TableParts;
+  /** The query of {@link find}, once it was needed. */
+  #finding: CompiledQuery<ReadRow> | undefined;
 
   constructor(parts: TableParts) {
     this.#parts = parts;
@@ -90,12 +96,16 @@ export class ConsoleSessions implements ConsoleSessionStore {
   }
 
   async find(tokenHash: Buffer, nowMs: number): Promise<ConsoleSession | null> {
-    const [session = null] = await this.#read(nowMs, (rows) => rows('console_session.token_hash', '=', tokenHash));
-    return session;
+    // Each call of a page asks this, and to build and compile the query takes longer than to answer it.
+    this.#finding ??= this.#query(ANY_TIME_MS, (rows) => rows('console_session.token_hash', '=', ANY_HASH)).compile();
+    const { parameters } = this.#finding;
+    const values = parameters.map((value) => (value === ANY_HASH ? tokenHash : value === ANY_TIME_MS ? nowMs : value));
+    const { rows } = await this.#parts.readTables.executeQuery<ReadRow>({ ...this.#finding, parameters: values });
+    return rows.flatMap(toSession)[0] ?? null;
   }
 
   async list(owner: SessionOwner, nowMs: number): Promise<ConsoleSession[]> {
-    return await this.#read(nowMs, (rows) => isOwners(rows, owner));
+    return (await this.#query(nowMs, (rows) => isOwners(rows, owner)).execute()).flatMap(toSession);
   }
 
   async end(id: number, owner: SessionOwner): Promise<boolean> {
@@ -110,43 +120,36 @@ export class ConsoleSessions implements ConsoleSessionStore {
   }
 
   /** The valid sessions that fit, newest first, with what their holders may do now. */
-  async #read(
-    nowMs: number,
-    fits: (rows: ExpressionBuilder<Tables, 'console_session'>) => ReturnType<typeof isOwners>,
-  ): Promise<ConsoleSession[]> {
-    const rows = await this.#parts.readTables
-      .selectFrom('console_session')
-      .leftJoin('user_account', (join) =>
-        join
-          .onRef('user_account.merchant_id', '=', 'console_session.merchant_id')
-          .onRef('user_account.id', '=', 'console_session.user_id'),
-      )
-      .leftJoin('merchant', 'merchant.id', 'console_session.merchant_id')
-      .leftJoin('operator_token', 'operator_token.id', 'console_session.token_id')
-      .selectAll('console_session')
-      .select([
-        sql<string | null>`cast(console_session.user_id as text)`.as('user_id_text'),
-        'user_account.username',
-        'user_account.dashboard_role',
-        'merchant.name as merchant_name',
-        'operator_token.revoked_at_ms as token_revoked_at_ms',
-        'operator_token.id as found_token_id',
-      ])
-      .where('console_session.kind', '<>', 'link')
-      .where('console_session.expires_at_ms', '>', nowMs)
-      // An operator's session has no merchant; that of a closed merchant's user is not valid.
-      .where('merchant.closed_at_ms', 'is', null)
-      // The cast: in a query with joins, Kysely's builder has a wider type than the conditions, which are for one
-      // table.
-      .where(fits as never)
-      .orderBy('console_session.id', 'desc')
-      .limit(MAX_CONSOLE_SESSIONS)
-      .execute();
-    return rows.flatMap((row) => {
-      if (row.kind === 'user') return toUserSession(row);
-      const isTokenLost = row.token_id !== null && (row.found_token_id === null || row.token_revoked_at_ms !== null);
-      return isTokenLost ? [] : [toOperatorSession(row)];
-    });
+  #query(nowMs: number, fits: (rows: ExpressionBuilder<Tables, 'console_session'>) => ReturnType<typeof isOwners>) {
+    return (
+      this.#parts.readTables
+        .selectFrom('console_session')
+        .leftJoin('user_account', (join) =>
+          join
+            .onRef('user_account.merchant_id', '=', 'console_session.merchant_id')
+            .onRef('user_account.id', '=', 'console_session.user_id'),
+        )
+        .leftJoin('merchant', 'merchant.id', 'console_session.merchant_id')
+        .leftJoin('operator_token', 'operator_token.id', 'console_session.token_id')
+        .selectAll('console_session')
+        .select([
+          sql<string | null>`cast(console_session.user_id as text)`.as('user_id_text'),
+          'user_account.username',
+          'user_account.dashboard_role',
+          'merchant.name as merchant_name',
+          'operator_token.revoked_at_ms as token_revoked_at_ms',
+          'operator_token.id as found_token_id',
+        ])
+        .where('console_session.kind', '<>', 'link')
+        .where('console_session.expires_at_ms', '>', nowMs)
+        // An operator's session has no merchant; that of a closed merchant's user is not valid.
+        .where('merchant.closed_at_ms', 'is', null)
+        // The cast: in a query with joins, Kysely's builder has a wider type than the conditions, which are for one
+        // table.
+        .where(fits as never)
+        .orderBy('console_session.id', 'desc')
+        .limit(MAX_CONSOLE_SESSIONS)
+    );
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
@@ -195,19 +198,29 @@ function isOwners(rows: ExpressionBuilder<Tables, 'console_session'>, owner: Ses
 
 type Row = Selectable<ConsoleSessionTable>;
 
+/** A session with what its holder may do now. */
+interface ReadRow extends Row {
+  readonly user_id_text: string | null;
+  readonly username: string | null;
+  readonly dashboard_role: string | null;
+  readonly merchant_name: string | null;
+  readonly token_revoked_at_ms: number | null;
+  readonly found_token_id: number | null;
+}
+
+/** The session; none if its holder has lost its rights. */
+function toSession(row: ReadRow): ConsoleSession[] {
+  if (row.kind === 'user') return toUserSession(row);
+  const isTokenLost = row.token_id !== null && (row.found_token_id === null || row.token_revoked_at_ms !== null);
+  return isTokenLost ? [] : [toOperatorSession(row)];
+}
+
 function recordOf({ id, created_at_ms: createdAtMs, expires_at_ms: expiresAtMs, address, agent }: Row) {
   return { id, createdAtMs, expiresAtMs, address, agent };
 }
 
 /** The session; none if its user was removed or has no role any more. */
-function toUserSession(
-  row: Row & {
-    readonly user_id_text: string | null;
-    readonly username: string | null;
-    readonly dashboard_role: string | null;
-    readonly merchant_name: string | null;
-  },
-): ConsoleSession[] {
+function toUserSession(row: ReadRow): ConsoleSession[] {
   const { merchant_id: merchantId, merchant_name: merchantName, user_id_text: userId, username } = row;
   const role = dashboardRole(row.dashboard_role);
   if (role === null || merchantId === null || merchantName === null || userId === null) return [];

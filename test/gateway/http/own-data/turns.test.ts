@@ -2,8 +2,9 @@
  * Reads of merchants' data take turns on the event loop, so that several which arrive together delay a ping by one of
  * them, not by all (interfaces.md §2).
  */
+import { request } from 'node:http';
 import t from 'tap';
-import { callMerchantApi } from '../../../helpers/http/merchant-call.js';
+import { basicAuthorization, callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 
 t.test('a read starts when its turn comes; a change and a login do not wait for one', async (t) => {
@@ -45,4 +46,38 @@ t.test('a read starts when its turn comes; a change and a login do not wait for 
   t.equal(held.length, 1, 'and it alone');
   held[0]?.();
   t.equal((await read).status, 200);
+});
+
+t.test('the signal of a read says that its client has hung up, not that it was answered', async (t) => {
+  const { gateway, amber } = await ownDataSite(t);
+  const { turns } = gateway.merchants.ownData;
+  const next = turns.next.bind(turns);
+  const signals: AbortSignal[] = [];
+  turns.next = async (signal) => {
+    if (signal !== undefined) signals.push(signal);
+    await next(signal);
+  };
+  const path = `/v1/locks/${amber.mac}`;
+  t.equal((await callMerchantApi(gateway, path, { key: amber.key })).status, 200);
+  // The second call is answered after the first one's response was closed.
+  t.equal((await callMerchantApi(gateway, path, { key: amber.key })).status, 200);
+  t.equal(signals[0]?.aborted, false);
+
+  const read = request({
+    port: gateway.httpPort,
+    path,
+    headers: { authorization: basicAuthorization(amber.key) },
+  }).on('error', () => undefined);
+  const aborted = new Promise<void>((resolve) => {
+    turns.next = (signal) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => {
+          resolve();
+          reject(signal.reason);
+        });
+        read.destroy();
+      });
+  });
+  read.end();
+  await aborted;
 });

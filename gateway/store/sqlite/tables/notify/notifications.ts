@@ -1,5 +1,5 @@
 /** Notifications and their recipients (notification-store.ts) in the SQLite store. Writes hold the write mutex. */
-import type { Database } from 'better-sqlite3';
+import type { Database, Statement } from 'better-sqlite3';
 import { LockgateError } from '../../../../../proto/errors.js';
 import { StoreFailure } from '../../../contract/errors.js';
 import {
@@ -30,6 +30,8 @@ export interface SqliteNotificationsParts extends GuardedWriter {
 export class SqliteNotifications implements NotificationStore {
   readonly #parts: SqliteNotificationsParts;
   readonly #queue: NotificationQueue;
+  /** The statements of reads, by their text: the gateway's status makes several of them. */
+  readonly #reads = new Map<string, Statement>();
 
   constructor(parts: SqliteNotificationsParts) {
     this.#parts = parts;
@@ -197,9 +199,11 @@ export class SqliteNotifications implements NotificationStore {
     return counts ?? { pending: 0, dead: 0 };
   }
 
-  #all(statement: string, ...values: readonly unknown[]): unknown[] {
+  #all(text: string, ...values: readonly unknown[]): unknown[] {
     try {
-      return this.#parts.reader.prepare(statement).all(...values);
+      const statement = this.#reads.get(text) ?? this.#parts.reader.prepare(text);
+      this.#reads.set(text, statement);
+      return statement.all(...values);
     } catch (error) {
       throw new StoreFailure('read notifications', error);
     }
