@@ -11,6 +11,7 @@
  * process must also end if another one has taken over its place among several gateways (a failure of the kind
  * `fenced`).
  */
+import { randomBytes } from 'node:crypto';
 import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
@@ -31,10 +32,10 @@ const MIN_PROBE_SPACING = Seconds(0.1);
 /** How long a connecting lock waits for a probe. */
 const MAX_PROBE_WAIT = Seconds(1);
 /**
- * A probe writes as much as an ordinary commit, so that it does not succeed in the last free pages of a full disk. The
- * text is cleared at once.
+ * A probe writes as much as an ordinary commit, so that it does not succeed in the last free pages of a full disk. Its
+ * bytes are random, since PostgreSQL compresses long texts. The text is cleared at once.
  */
-const PROBE_CHARS = 64 * 1024;
+const PROBE_BYTES = 48 * 1024;
 /** The name of the metadata entry that a probe writes. */
 const PROBE_METADATA = 'write-probe';
 
@@ -192,7 +193,7 @@ async function tryWrite(store: Store): Promise<StoreFailure | undefined> {
   try {
     // Uplinks are written in another way than metadata, so both are tried.
     await store.append(EMPTY_COMMIT);
-    await store.writeMetadata(PROBE_METADATA, '0'.repeat(PROBE_CHARS));
+    await store.writeMetadata(PROBE_METADATA, randomBytes(PROBE_BYTES).toString('base64'));
     await store.writeMetadata(PROBE_METADATA, '');
     return undefined;
   } catch (error) {

@@ -301,7 +301,8 @@ export class CommitLoop {
 
   /**
    * Handles drafts of which nothing was stored. Their uplinks are answered with an error and forgotten: the locks send
-   * them again. Other events do not come again, so they go back into the queue.
+   * them again. So are the same locks' uplinks that wait behind exclusive work: stored now, they would come before those
+   * that are sent again. Other events do not come again, so they go back into the queue.
    */
   async #commitFailed(drafts: readonly CommitDraft[], error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
@@ -311,7 +312,7 @@ export class CommitLoop {
     const batch = drafts.flatMap((draft) => draft.batch);
     const touched = new Set(drafts.flatMap((draft) => draft.touched));
     events.emit('store-failed', { atMs: clock.now(), why: error.message });
-    this.#unanswered.answer(batch, error);
+    this.#unanswered.answer([...batch, ...this.#takeFollowing(batch)], error);
     // A stop does not wait for a failing store: the next start notices that this run did not end properly.
     if (!this.#isStopping) {
       await new Promise<void>((resolve) => clock.after(STORE_RETRY_DELAY, resolve));
@@ -323,6 +324,15 @@ export class CommitLoop {
       // These locks are not judged until their states can be read (judging-repair.ts). Other locks are not affected.
       events.emit('store-failed', { atMs: clock.now(), why: (error as Error).message });
     }
+  }
+
+  /** Takes out of the queue what the senders of these uplinks sent after them. */
+  #takeFollowing(batch: readonly Judgeable[]): Judgeable[] {
+    const senders = new Set(batch.flatMap((item) => (item.type === 'event' ? [] : [item.sender.credentialId])));
+    return this.#queue.takeOut(
+      (item: Queued): item is PendingUplink | QueuedRejection =>
+        (item.type === 'uplink' || item.type === 'rejection') && senders.has(item.sender.credentialId),
+    );
   }
 
   /** Runs exclusive work, the first item of the queue. */

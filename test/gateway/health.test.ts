@@ -4,6 +4,7 @@
  */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { deflateSync } from 'node:zlib';
 import got from 'got';
 import t, { type Test } from 'tap';
 import { GatewayEvents } from '../../gateway/events.js';
@@ -13,6 +14,7 @@ import { watchEventLoop } from '../../gateway/health/event-loop.js';
 import { Health } from '../../gateway/health/health.js';
 import { StoreWatch } from '../../gateway/health/store.js';
 import { failureKind, StoreFailure } from '../../gateway/store/contract/errors.js';
+import { ALL_STORED } from '../../gateway/store/contract/log/commit-result.js';
 import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import type { UsageStore } from '../../gateway/store/contract/usage-store.js';
@@ -217,6 +219,26 @@ t.test('a write under way when the store broke fails too, although it succeeded'
   await t.rejects(writes[1] as Promise<void>, { message: /disk I\/O error/ });
   t.equal(clock.pending, 0, 'no probe is scheduled any more');
 });
+
+t.test(
+  'a probe takes as much room on the disk as an ordinary commit, also where long texts are compressed',
+  async (t) => {
+    const events = new GatewayEvents();
+    const clock = new ManualClock();
+    const now = (): number => clock.now();
+    const health = new Health({ events, clock, now });
+    const written: string[] = [];
+    const store = withOverrides({ ownership: SOLE_OWNER } as Store, {
+      append: async () => ALL_STORED,
+      writeMetadata: async (_name, value) => void written.push(value),
+    });
+    const watch = new StoreWatch({ store, health, events, clock, now });
+    watch.troubled('the disk is full');
+    t.ok(await watch.canWrite());
+    t.ok(deflateSync(written[0] ?? '').length > 40_000, 'its text hardly gets smaller');
+    t.equal(written[1], '', 'and is cleared');
+  },
+);
 
 t.test('every writing method of the store is watched, and no reading one', async (t) => {
   const events = new GatewayEvents();

@@ -230,6 +230,22 @@ t.test('when the next commit fails, the previous commit stays stored', async (t)
   t.equal(setup.currentStates(), await setup.statesAfterRestart());
 });
 
+t.test('when a commit fails, what its locks sent after it is refused too, even behind exclusive work', async (t) => {
+  const setup = await OverlapSetup.open(t);
+  setup.send(0, 1);
+  await setup.runLoopTurns();
+  const { deviceId } = setup.senders[1] as Sender;
+  const done = setup.ingest.runExclusive(deviceId, async () => void setup.log.push('work'), false);
+  setup.send(0, 2);
+  setup.send(1, 1);
+  await setup.runLoopTurns();
+  setup.nextPendingCommit().fail();
+  await setup.runLoopTurns();
+  await setup.recover();
+  await done;
+  t.same(setup.log, ['commit 1', 'refused 0/1', 'refused 0/2', 'work', 'commit 2', 'ack 1/1'], 'order is kept');
+});
+
 t.test('a lock’s state that is being written is written again if an uplink is judged meanwhile', async (t) => {
   const setup = await OverlapSetup.open(t);
   setup.isStoreBlocked = false;
