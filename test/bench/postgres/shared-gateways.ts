@@ -63,7 +63,7 @@ export class SharedGateways {
 
   /** Starts all parts, with a webhook receiver; resolves when all locks are connected. */
   static async open(resources: Resources, request: SharedRequest): Promise<SharedGateways> {
-    const server = await startPostgres(resources, SERVER_SETTINGS);
+    const server = await startPostgres(resources, { settings: SERVER_SETTINGS });
     const url = await server.createDatabase();
     const folders = await provision(resources, url, request);
     const logins = lockLogins(request.locks);

@@ -16,6 +16,7 @@ import { SeededChance } from '../pair/seeded-chance.js';
 import { readLogFaults } from '../store/postgres/log-faults.js';
 import { ReplicatedPostgres } from '../store/postgres/replicated.js';
 import { type PostgresServer, startPostgres } from '../store/postgres/server.js';
+import { buildFullDisk } from '../store/postgres/server-disk.js';
 import { readUnfinishedDeliveries } from '../store/postgres/unfinished-deliveries.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import { addEndedMonth, billFaults } from './bill-faults.js';
@@ -23,7 +24,8 @@ import { CHAOS_BOOT, type ChaosDiary } from './chaos-lock.js';
 import { commandFaults, SentCommands } from './command-faults.js';
 import { type AnyCrowd, Crowd, type CrowdOptions } from './crowd.js';
 import { CrowdProcess } from './crowd-process.js';
-import { doFault, type FaultName, type FaultSite, faultNames } from './faults.js';
+import type { FaultSite } from './fault-site.js';
+import { doFault, type FaultName, faultNames } from './faults.js';
 import { KeptGateway } from './kept-gateway.js';
 
 type Test = Teardown & { comment(line: string): void };
@@ -88,12 +90,16 @@ export class ChaosRun {
   readonly #test: Test;
   #replicated: ReplicatedPostgres | undefined;
   #single: PostgresServer | undefined;
+  /** The library that fills servers' disks; undefined if no fault does, or it can't be built. */
+  #fullDisk: string | undefined;
   #database = '';
   #merchant!: DiaryMerchant;
   #crowd!: AnyCrowd;
   #commands!: SentCommands;
   #acked = 0;
   #lastFault: FaultName | undefined;
+  /** What faults found broken. */
+  readonly #foundByFaults: string[] = [];
   /**
    * Whether a failover may have lost commits that were visible, though not acknowledged, because their waits for the
    * standby were cancelled. Their events may have been delivered: the locks then send those uplinks again, and the
@@ -131,8 +137,10 @@ export class ChaosRun {
 
   async #start(): Promise<void> {
     const { withStandby, gateways, faultShare, pingEveryMs, crowdApart } = this.#options;
-    if (withStandby) this.#replicated = await ReplicatedPostgres.start(this.#test);
-    else this.#single = await startPostgres(this.#test);
+    if (this.#faultNames.includes('full-disk')) this.#fullDisk = buildFullDisk(this.#test);
+    const options = { fullDisk: this.#fullDisk };
+    if (withStandby) this.#replicated = await ReplicatedPostgres.start(this.#test, options);
+    else this.#single = await startPostgres(this.#test, options);
     this.#database = new URL(await this.#server.createDatabase()).pathname.slice(1);
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
     const onLine = (): void => this.#signal.notify();
@@ -143,8 +151,8 @@ export class ChaosRun {
     while (this.#gateways.length < gateways) this.#gateways.push(await this.#startGateway(keyFolder));
     const [first] = this.#gateways;
     this.#merchant.verifyWith((await first?.child.addWebhook(this.#merchant.url)) ?? '');
-    const options: CrowdOptions = { locks, pingEveryMs, ports: this.#gateways.map(({ child }) => child.mqttPort) };
-    this.#crowd = crowdApart ? new CrowdProcess(this.#test, options) : new Crowd(options);
+    const crowd: CrowdOptions = { locks, pingEveryMs, ports: this.#gateways.map(({ child }) => child.mqttPort) };
+    this.#crowd = crowdApart ? new CrowdProcess(this.#test, crowd) : new Crowd(crowd);
     const macs = locks.map(({ mac }) => mac);
     this.#commands = new SentCommands(this.#gateways, macs, new SeededChance(this.#chance.between(0, 2 ** 31)));
   }
@@ -188,6 +196,12 @@ export class ChaosRun {
       replicated: this.#replicated,
       database: this.#database,
       chance: this.#chance,
+      hasFullDisk: this.#fullDisk !== undefined,
+      acked: async () => {
+        await this.#count();
+        return this.#acked;
+      },
+      onBroken: (sentence) => this.#foundByFaults.push(sentence),
     };
     const names = this.#faultNames;
     await this.#runFor(faultEveryMs);
@@ -197,6 +211,7 @@ export class ChaosRun {
     for (let number = 1; number <= faults; number += 1) {
       if (waiting.length === 0) waiting.push(...names);
       const [name] = waiting.splice(this.#chance.between(0, waiting.length), 1) as [FaultName];
+      this.#lastFault = name;
       const startMs = monotonicMs();
       let faultMs = 0;
       const fault = doFault(name, site).then(() => {
@@ -204,7 +219,6 @@ export class ChaosRun {
       });
       await Promise.all([fault, this.#runFor(faultEveryMs)]);
       this.#faultyMs += monotonicMs() - startMs;
-      this.#lastFault = name;
       this.#hasLostStored ||= name === 'failover-with-lag';
       await this.#count();
       const ofThisName = this.#servedAgain.filter(({ fault: each }) => each === name);
@@ -274,6 +288,7 @@ export class ChaosRun {
     const unacked = diaries.filter((diary) => diary.unacked.length > 0);
     return {
       broken: [
+        ...this.#foundByFaults,
         ...findings.map(({ message }) => message),
         ...(await readLogFaults(server, database)),
         ...unacked.map((diary) => `${diary.mac} got no acknowledgement of ${diary.unacked.join(', ')}`),

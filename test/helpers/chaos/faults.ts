@@ -5,20 +5,9 @@
 import pg from 'pg';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { realDelay } from '../clocks/change-signal.js';
-import type { SeededChance } from '../pair/seeded-chance.js';
-import type { ReplicatedPostgres } from '../store/postgres/replicated.js';
-import type { PostgresServer } from '../store/postgres/server.js';
+import type { FaultSite } from './fault-site.js';
+import { fullDisk } from './full-disk.js';
 import type { KeptGateway } from './kept-gateway.js';
-
-/** What a fault can act on. */
-export interface FaultSite {
-  readonly gateways: readonly KeptGateway[];
-  readonly server: () => PostgresServer;
-  /** The primary and its standby; undefined if the run's database has no standby. */
-  readonly replicated: ReplicatedPostgres | undefined;
-  readonly database: string;
-  readonly chance: SeededChance;
-}
 
 type Fault = (site: FaultSite) => Promise<void>;
 
@@ -119,6 +108,8 @@ const FAULTS = {
     await tryQuery(site, 'ALTER SYSTEM RESET default_transaction_read_only');
     await tryQuery(site, 'SELECT pg_reload_conf()');
   },
+  /** The database's disk is full for a while; without g++, nothing happens. */
+  'full-disk': fullDisk,
   /** A gateway's clock is set wrong, and right again after a while; without libfaketime, nothing happens. */
   'wrong-clock': async (site) => {
     const { clock } = anyGateway(site);

@@ -67,6 +67,18 @@ export class KeptGateway {
     return gateway;
   }
 
+  /** What the gateway says of itself: `ready`, `degraded` and the like; `down` if it does not answer. */
+  async readiness(): Promise<string> {
+    try {
+      const answer = await fetch(`http://127.0.0.1:${this.child.options.operatorPort}/readyz`, {
+        headers: { authorization: `Bearer ${this.child.token}` },
+      });
+      return ((await answer.json()) as { status: string }).status;
+    } catch {
+      return 'down';
+    }
+  }
+
   /** Kills the process; it starts again after `restartDelayMs`. */
   kill(restartDelayMs: Milliseconds = RESTART_DELAY): void {
     this.#restartDelayMs = restartDelayMs;

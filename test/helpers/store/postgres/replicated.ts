@@ -4,7 +4,14 @@
  */
 import { Seconds, systemClock } from '../../../../proto/clock.js';
 import type { Teardown } from '../temp-folder.js';
-import { copyForStandby, type PostgresServer, runServer, serverFolder, startPostgres } from './server.js';
+import {
+  copyForStandby,
+  type PostgresServer,
+  runServer,
+  type ServerOptions,
+  serverFolder,
+  startPostgres,
+} from './server.js';
 
 /** How often it is checked whether a new standby follows. */
 const POLL_INTERVAL = Seconds(0.1);
@@ -12,17 +19,19 @@ const POLL_INTERVAL = Seconds(0.1);
 /** The two servers. */
 export class ReplicatedPostgres {
   readonly #test: Teardown;
+  readonly #options: ServerOptions;
   #primary: PostgresServer;
   #standby: PostgresServer | undefined;
 
-  private constructor(test: Teardown, primary: PostgresServer) {
+  private constructor(test: Teardown, options: ServerOptions, primary: PostgresServer) {
     this.#test = test;
+    this.#options = options;
     this.#primary = primary;
   }
 
-  /** Starts both servers, which end after the test. */
-  static async start(test: Teardown): Promise<ReplicatedPostgres> {
-    const pair = new ReplicatedPostgres(test, await startPostgres(test));
+  /** Starts both servers, which end after the test. All servers get the options. */
+  static async start(test: Teardown, options: ServerOptions = {}): Promise<ReplicatedPostgres> {
+    const pair = new ReplicatedPostgres(test, options, await startPostgres(test, options));
     await pair.#addStandby();
     return pair;
   }
@@ -56,7 +65,7 @@ export class ReplicatedPostgres {
   async #addStandby(): Promise<void> {
     const folder = serverFolder();
     copyForStandby(this.#primary, folder);
-    this.#standby = await runServer(this.#test, folder);
+    this.#standby = await runServer(this.#test, folder, this.#options);
     const query = (statement: string) => this.#primary.query('postgres', statement);
     while ((await query(`SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`)).length === 0)
       await new Promise<void>((resolve) => systemClock.after(POLL_INTERVAL, resolve));

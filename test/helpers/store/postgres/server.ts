@@ -4,12 +4,14 @@
  *
  * PostgreSQL refuses to run as root, so root runs it as the user `postgres`, whom Debian's package makes.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import pg from 'pg';
+import { within } from '../../clocks/change-signal.js';
 import { root } from '../../house/our-files.js';
 import type { Teardown } from '../temp-folder.js';
 
@@ -24,25 +26,40 @@ const CLUSTER_SHAPE = ['-A', 'trust', '-U', SUPERUSER, '-E', 'UTF8', '--locale=C
  * on, PostgreSQL's version and the settings, so that it can outlive a build.
  */
 const CLUSTERS = path.join(root, 'dist/postgres-clusters');
+/** How long a start may take, with the recovery of a server that has crashed. */
+const START_SECONDS = 60;
 const IS_READY = /database system is ready to accept (read-only )?connections/;
 
 /**
- * What the shell does: runs the server ($1 and on) in the background, and when its own input ends, ends the server and
- * deletes the server's folder ($0). SIGINT makes PostgreSQL disconnect its clients and stop.
+ * What the shell does: runs the server ($1 and on) in the background. At each line of its own input it waits for the
+ * server's end and runs it again; when its input ends, it ends the server and deletes the server's folder ($0). SIGINT
+ * makes PostgreSQL disconnect its clients and stop.
  */
-const HOLD = 'trap "" INT TERM; "$@" & cat >/dev/null; kill -INT $!; wait $!; rm -rf "$0"';
+const HOLD = 'trap "" INT TERM; "$@" & while read -r _; do wait $!; "$@" & done; kill -INT $!; wait $!; rm -rf "$0"';
+
+/** How a server is run. */
+export interface ServerOptions {
+  /** Settings of PostgreSQL. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The library of server-disk.ts, with which the server's disk can be filled. */
+  readonly fullDisk?: string | undefined;
+}
 
 /** A running server. */
 export interface PostgresServer {
   readonly port: number;
   /** The process id of the server. */
   readonly pid: number;
+  /** The folder of {@link serverFolder}. */
+  readonly folder: string;
   /** The URL of a database. */
   url(database: string): string;
   /** Makes an empty database, or a copy of one that nobody uses, and returns its URL. */
   createDatabase(template?: string): Promise<string>;
   /** Runs a statement as superuser in a database, and returns its rows. */
   query(database: string, statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Waits for the server's end, which is under way, and starts it again on the same port. */
+  startAgain(): Promise<void>;
 }
 
 /** Why there is no PostgreSQL for tests; undefined if there is one. */
@@ -59,14 +76,11 @@ function programFolder(): string | undefined {
   return existsSync(path.join(folder, 'initdb')) ? folder : undefined;
 }
 
-/** Starts a server with further settings, which ends after the test. {@link postgresMissing} must be undefined. */
-export async function startPostgres(
-  test: Teardown,
-  further: Readonly<Record<string, string>> = {},
-): Promise<PostgresServer> {
+/** Starts a new server, which ends after the test. {@link postgresMissing} must be undefined. */
+export async function startPostgres(test: Teardown, options: ServerOptions = {}): Promise<PostgresServer> {
   const folder = serverFolder();
   execFileSync('cp', ['-a', makeCluster(), path.join(folder, 'cluster')]);
-  return await runServer(test, folder, further);
+  return await runServer(test, folder, options);
 }
 
 /** A new folder for a server, whose data are in its folder `cluster`; {@link runServer} deletes it at the end. */
@@ -77,14 +91,14 @@ export function serverFolder(): string {
 }
 
 /**
- * Starts the server whose data are in the folder `cluster` of a folder, with further settings. Ends after the test.
+ * Starts the server whose data are in the folder `cluster` of a folder. It ends after the test.
  *
  * @throws Error with the server's log if it does not start
  */
 export async function runServer(
   test: Teardown,
   folder: string,
-  further: Readonly<Record<string, string>> = {},
+  { settings: further = {}, fullDisk }: ServerOptions = {},
 ): Promise<PostgresServer> {
   const cluster = path.join(folder, 'cluster');
   if (isRoot()) execFileSync('chown', ['-R', SUPERUSER, folder]);
@@ -100,28 +114,44 @@ export async function runServer(
   const shell = spawn('/bin/sh', ['-c', HOLD, folder, ...server], {
     stdio: ['pipe', 'ignore', 'pipe'],
     detached: true,
+    env: { ...process.env, ...(fullDisk === undefined ? {} : { LD_PRELOAD: fullDisk, FULL_DISK: folder }) },
   });
   const ended = new Promise<void>((resolve) => shell.once('close', () => resolve()));
   test.teardown(() => {
     shell.stdin.end();
     return ended;
   });
-  const log = await readyLog(shell.stderr);
-  if (!IS_READY.test(log)) throw new Error(`PostgreSQL did not start: ${log}`);
-  // The file's first line is the server's process id.
-  const pid = Number(execFileSync('head', ['-n', '1', path.join(cluster, 'postmaster.pid')], { encoding: 'utf8' }));
-  return new LocalServer(port, pid);
+  await untilReady(shell.stderr);
+  return new LocalServer(port, folder, shell);
 }
+
+type ServerShell = ChildProcessByStdio<Writable, null, Readable>;
 
 /** A server in a process of its own on this machine. */
 class LocalServer implements PostgresServer {
   readonly port: number;
-  readonly pid: number;
+  readonly folder: string;
+  readonly #shell: ServerShell;
+  #pid: number;
   #databases = 0;
 
-  constructor(port: number, pid: number) {
+  /** @param shell the shell that holds the server, as {@link HOLD} says */
+  constructor(port: number, folder: string, shell: ServerShell) {
     this.port = port;
-    this.pid = pid;
+    this.folder = folder;
+    this.#shell = shell;
+    this.#pid = readPid(folder);
+  }
+
+  get pid(): number {
+    return this.#pid;
+  }
+
+  async startAgain(): Promise<void> {
+    const ready = untilReady(this.#shell.stderr);
+    this.#shell.stdin.write('\n');
+    await ready;
+    this.#pid = readPid(this.folder);
   }
 
   url(database: string): string {
@@ -145,6 +175,13 @@ class LocalServer implements PostgresServer {
       await client.end();
     }
   }
+}
+
+/** The process id of the server that runs on a folder. */
+function readPid(folder: string): number {
+  // It is the file's first line.
+  const file = path.join(folder, 'cluster/postmaster.pid');
+  return Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
 }
 
 function isRoot(): boolean {
@@ -216,14 +253,17 @@ function freePort(): Promise<number> {
   });
 }
 
-/** Returns the server's log up to where it is ready, or its whole log if it ends. Later output is read and dropped. */
-async function readyLog(stream: NodeJS.ReadableStream): Promise<string> {
+/** Reads the server's log until it is ready; later output is dropped. @throws Error with the log if it never is */
+async function untilReady(stream: Readable): Promise<void> {
   let log = '';
-  const ready = new Promise<string>((resolve) => {
-    stream.on('data', (chunk: Buffer) => {
+  let collect: (chunk: Buffer) => void = () => undefined;
+  const ready = new Promise<void>((resolve) => {
+    collect = (chunk: Buffer) => {
       log += chunk.toString();
-      if (IS_READY.test(log)) resolve(log);
-    });
+      if (IS_READY.test(log)) resolve();
+    };
+    stream.on('data', collect);
   });
-  return await Promise.race([ready, new Promise<string>((resolve) => stream.once('end', () => resolve(log)))]);
+  await within(START_SECONDS, () => `PostgreSQL is ready; its log is ${log}`, ready);
+  stream.off('data', collect).resume();
 }
