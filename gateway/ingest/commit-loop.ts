@@ -301,8 +301,8 @@ export class CommitLoop {
 
   /**
    * Handles drafts of which nothing was stored. Their uplinks are answered with an error and forgotten: the locks send
-   * them again. So are the same locks' uplinks that wait behind exclusive work: stored now, they would come before those
-   * that are sent again. Other events do not come again, so they go back into the queue.
+   * them again. So are the same locks' uplinks that wait behind exclusive work: stored now, they would come before
+   * those that are sent again. Other events do not come again, so they go back into the queue.
    */
   async #commitFailed(drafts: readonly CommitDraft[], error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;

@@ -53,6 +53,8 @@ export interface ChaosDiary {
   readonly unacked: readonly number[];
   /** The sequence numbers of uplinks that answer commands. */
   readonly answers: readonly number[];
+  /** The sequence numbers of uplinks that were acknowledged, but may have been lost by a restore of the database. */
+  readonly lost: readonly number[];
   /** The ids of commands, in the order in which they were carried out. */
   readonly carriedOut: readonly number[];
   readonly bytes: LockBytes;
@@ -68,8 +70,11 @@ export class ChaosLock {
   readonly #options: ChaosLockOptions;
   readonly #carriedOut: number[] = [];
   readonly #answers: number[] = [];
+  readonly #lost: number[] = [];
   readonly #bytes: LockBytes = { up: 0, down: 0, unacceptedUp: 0 };
   #unacked: Unacked[] = [];
+  /** Whether a restore of the database will lose what is acknowledged now. */
+  isLosing = false;
   #made = 0;
   #socket: Socket | undefined;
   #isAccepted = false;
@@ -118,6 +123,7 @@ export class ChaosLock {
       made: this.#made,
       unacked: this.#unacked.map(({ sequence }) => sequence),
       answers: this.#answers,
+      lost: this.#lost,
       carriedOut: this.#carriedOut,
       bytes: this.#bytes,
     };
@@ -180,7 +186,9 @@ export class ChaosLock {
   }
 
   #acked(id: number): void {
-    this.#unacked = this.#unacked.filter(({ sequence }) => packetId(sequence) !== id);
+    const isAcked = ({ sequence }: Unacked): boolean => packetId(sequence) === id;
+    if (this.isLosing) this.#lost.push(...this.#unacked.filter(isAcked).map(({ sequence }) => sequence));
+    this.#unacked = this.#unacked.filter((uplink) => !isAcked(uplink));
     this.#waitingSinceMs = this.#unacked.length > 0 ? monotonicMs() : undefined;
     this.#served();
   }

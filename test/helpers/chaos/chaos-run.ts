@@ -5,7 +5,7 @@
  */
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import { openStore } from '../../../gateway/store/open-store.js';
-import { type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
+import { type Milliseconds, Minutes, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { lockLogins } from '../../bench/load/lock-logins.js';
 import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
@@ -24,7 +24,7 @@ import { CHAOS_BOOT, type ChaosDiary } from './chaos-lock.js';
 import { commandFaults, SentCommands } from './command-faults.js';
 import { type AnyCrowd, Crowd, type CrowdOptions } from './crowd.js';
 import { CrowdProcess } from './crowd-process.js';
-import type { FaultSite } from './fault-site.js';
+import { type FaultSite, holdsWithin } from './fault-site.js';
 import { doFault, type FaultName, faultNames } from './faults.js';
 import { KeptGateway } from './kept-gateway.js';
 
@@ -71,6 +71,8 @@ export interface ChaosResult {
 
 /** How long the locks and commands may take after the last fault until all is acknowledged and answered. */
 const MAX_DRAIN_SECONDS = 120;
+/** How long commands may be unanswered when a fault has them paused. */
+const MAX_ANSWER_TIME = Minutes(1);
 /** If no webhook arrives for this long, no more are waited for. */
 const STALL_SECONDS = 15;
 /** How often a command is sent. */
@@ -101,9 +103,9 @@ export class ChaosRun {
   /** What faults found broken. */
   readonly #foundByFaults: string[] = [];
   /**
-   * Whether a failover may have lost commits that were visible, though not acknowledged, because their waits for the
-   * standby were cancelled. Their events may have been delivered: the locks then send those uplinks again, and the
-   * events are delivered again with another time of receipt.
+   * Whether a restore may have lost commits that were visible, though not acknowledged; or a failover did, because
+   * their waits for the standby were cancelled. Their events may have been delivered: the locks then send those uplinks
+   * again, and the events are delivered again with another time of receipt.
    */
   #hasLostStored = false;
   /** How long the faults lasted, in all: meanwhile a gateway may have been unable to store what it counted. */
@@ -201,6 +203,9 @@ export class ChaosRun {
         await this.#count();
         return this.#acked;
       },
+      pauseCommands: () => this.#pauseCommands(),
+      resumeCommands: () => this.#commands.resume(),
+      setLosing: (isLosing) => this.#crowd.setLosing(isLosing),
       onBroken: (sentence) => this.#foundByFaults.push(sentence),
     };
     const names = this.#faultNames;
@@ -219,7 +224,7 @@ export class ChaosRun {
       });
       await Promise.all([fault, this.#runFor(faultEveryMs)]);
       this.#faultyMs += monotonicMs() - startMs;
-      this.#hasLostStored ||= name === 'failover-with-lag';
+      this.#hasLostStored ||= name === 'failover-with-lag' || name === 'restore';
       await this.#count();
       const ofThisName = this.#servedAgain.filter(({ fault: each }) => each === name);
       const slowest = Math.round(Math.max(0, ...ofThisName.map(({ milliseconds: each }) => each)));
@@ -228,6 +233,13 @@ export class ChaosRun {
           `locks were without a gateway for ${slowest} ms at most`,
       );
     }
+  }
+
+  async #pauseCommands(): Promise<boolean> {
+    await this.#commands.pause();
+    const areAnswered = async (): Promise<boolean> =>
+      (await this.#commands.countUnanswered(this.#server, this.#database)) === 0;
+    return await holdsWithin(MAX_ANSWER_TIME, () => areAnswered().catch(() => false));
   }
 
   /** Sends commands for this time. */
@@ -305,14 +317,14 @@ export class ChaosRun {
 }
 
 /** A lock's diary as the check of deliveries needs it. */
-function deliveryDiary({ mac, made, unacked, answers }: ChaosDiary) {
-  const others = new Set([...unacked, ...answers]);
+function deliveryDiary({ mac, made, unacked, answers, lost }: ChaosDiary) {
+  const others = new Set([...unacked, ...answers, ...lost]);
   const sequences = Array.from({ length: made }, (_, index) => index + 1);
   const keyOf = (sequence: number) => ({ boot: CHAOS_BOOT, sequence });
   return {
     mac,
     acked: sequences.filter((sequence) => !others.has(sequence)).map(keyOf),
-    // Answers to commands are no events of their own.
+    // Answers to commands are no events of their own, and what a restore lost may have arrived before it.
     unacked: [...others].map(keyOf),
   };
 }

@@ -10,6 +10,9 @@ export class SentCommands {
   readonly macOf = new Map<number, string>();
   /** How many requests had no answer: their commands may be stored or not. */
   unknown = 0;
+  #isPaused = false;
+  /** The last request. */
+  #sending: Promise<void> = Promise.resolve();
   readonly #gateways: readonly KeptGateway[];
   readonly #macs: readonly string[];
   readonly #chance: SeededChance;
@@ -20,8 +23,24 @@ export class SentCommands {
     this.#chance = chance;
   }
 
+  /** Sends no commands until {@link resume}. Resolves when none is on its way to a gateway. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#sending;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+  }
+
   /** Asks any gateway that runs to send a command to any lock. */
   async send(): Promise<void> {
+    if (this.#isPaused) return;
+    this.#sending = this.#send();
+    await this.#sending;
+  }
+
+  async #send(): Promise<void> {
     const up = this.#gateways.filter(({ isUp }) => isUp);
     if (up.length === 0) return;
     const { child } = this.#chance.pick(up);

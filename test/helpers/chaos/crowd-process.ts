@@ -33,6 +33,10 @@ export class CrowdProcess implements AnyCrowd {
     await this.#program.ask('stop-pings');
   }
 
+  async setLosing(isLosing: boolean): Promise<void> {
+    await this.#program.ask(isLosing ? 'lose' : 'keep');
+  }
+
   end(): Promise<readonly ChaosDiary[]> {
     return this.#program.ask('end');
   }
@@ -42,7 +46,8 @@ export class CrowdProcess implements AnyCrowd {
 async function answer(crowd: Crowd, line: string): Promise<unknown> {
   if (line === 'counts') return await crowd.counts();
   if (line === 'end') return await crowd.end();
-  await crowd.stopPings();
+  if (line === 'stop-pings') await crowd.stopPings();
+  else await crowd.setLosing(line === 'lose');
   return {};
 }
 

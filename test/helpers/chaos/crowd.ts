@@ -30,6 +30,8 @@ export interface AnyCrowd {
   counts(): Promise<CrowdCounts>;
   /** Makes no new pings; what is not acknowledged is still sent. */
   stopPings(): Promise<void>;
+  /** Whether a restore of the database will lose what is acknowledged from now on. */
+  setLosing(isLosing: boolean): Promise<void>;
   /** Closes all connections, and returns all diaries. */
   end(): Promise<readonly ChaosDiary[]>;
 }
@@ -73,6 +75,10 @@ export class Crowd implements AnyCrowd {
 
   async stopPings(): Promise<void> {
     this.#isPinging = false;
+  }
+
+  async setLosing(isLosing: boolean): Promise<void> {
+    for (const lock of this.#locks) lock.isLosing = isLosing;
   }
 
   async end(): Promise<readonly ChaosDiary[]> {

@@ -20,6 +20,11 @@ export interface FaultSite {
   readonly hasFullDisk: boolean;
   /** How many uplinks are acknowledged so far. */
   readonly acked: () => Promise<number>;
+  /** Sends no more commands, and waits until all are answered. Returns false if they are not within a minute. */
+  readonly pauseCommands: () => Promise<boolean>;
+  readonly resumeCommands: () => void;
+  /** From now on, or no longer, what is acknowledged will be lost by a restore, for which no gateway is to blame. */
+  readonly setLosing: (isLosing: boolean) => Promise<void>;
   /** Reports a broken promise, as a sentence. */
   readonly onBroken: (sentence: string) => void;
 }
@@ -28,6 +33,19 @@ export interface FaultSite {
 export async function areReady({ gateways }: Pick<FaultSite, 'gateways'>): Promise<boolean> {
   const all = await Promise.all(gateways.map((gateway) => gateway.readiness()));
   return all.every((readiness) => readiness === 'ready');
+}
+
+/** Takes the database from gateways: their connections are reset, and new ones refused. */
+export function cutOff(gateways: readonly KeptGateway[]): void {
+  for (const { proxy } of gateways) {
+    proxy.isRefusing = true;
+    proxy.cut();
+  }
+}
+
+/** Undoes {@link cutOff}. */
+export function letThrough(gateways: readonly KeptGateway[]): void {
+  for (const { proxy } of gateways) proxy.isRefusing = false;
 }
 
 /** Waits until something holds. Returns false if it does not within the limit. */

@@ -5,9 +5,10 @@
 import pg from 'pg';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { realDelay } from '../clocks/change-signal.js';
-import type { FaultSite } from './fault-site.js';
+import { cutOff, type FaultSite, letThrough } from './fault-site.js';
 import { fullDisk } from './full-disk.js';
 import type { KeptGateway } from './kept-gateway.js';
+import { restore } from './restore.js';
 
 type Fault = (site: FaultSite) => Promise<void>;
 
@@ -32,12 +33,9 @@ async function pause(site: FaultSite, minimumMs: Milliseconds, limitMs: Millisec
 
 /** Keeps all gateways from reaching the database for this time. */
 async function away({ gateways }: FaultSite, milliseconds: Milliseconds): Promise<void> {
-  for (const { proxy } of gateways) {
-    proxy.isRefusing = true;
-    proxy.cut();
-  }
+  cutOff(gateways);
   await realDelay(milliseconds);
-  for (const { proxy } of gateways) proxy.isRefusing = false;
+  letThrough(gateways);
 }
 
 /** Runs a statement as the superuser, and ignores its errors: another fault may have hit the database. */
@@ -110,6 +108,8 @@ const FAULTS = {
   },
   /** The database's disk is full for a while; without g++, nothing happens. */
   'full-disk': fullDisk,
+  /** A backup is restored that is older than a gateway's start. */
+  restore,
   /** A gateway's clock is set wrong, and right again after a while; without libfaketime, nothing happens. */
   'wrong-clock': async (site) => {
     const { clock } = anyGateway(site);

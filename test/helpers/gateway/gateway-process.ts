@@ -85,7 +85,7 @@ async function main(): Promise<void> {
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const options = JSON.parse(process.argv[2] ?? '') as GatewayProcessOptions;
   const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, isShared, ...locations } = options;
-  if (isSqlSabotage(sabotage)) sabotageSql(sabotage);
+  if (isSqlSabotage(sabotage)) await sabotageSql(sabotage, options.store ?? '');
   // In these settings 0 means any free port, any number, or for ever.
   const gateway = await startGateway(
     {

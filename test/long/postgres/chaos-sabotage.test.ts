@@ -25,6 +25,7 @@ const SABOTAGED: readonly (readonly [SabotageName, FaultName])[] = [
   ['scalar-cursor', 'cut'],
   ['ack-first', 'kill'],
   ['ack-first', 'full-disk'],
+  ['counted-epochs', 'restore'],
 ];
 
 t.setTimeout(2_400_000);

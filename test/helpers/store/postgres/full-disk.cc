@@ -1,7 +1,7 @@
 // A library to preload into PostgreSQL (LD_PRELOAD). In the folder named in FULL_DISK, which has PostgreSQL's data, it
 // makes writes fail with ENOSPC, as on a full disk:
-// - while the file `full-wal` is there, all writes to the write-ahead log (pg_wal), as on a file system that writes each
-//   changed block to a new place;
+// - while the file `full-wal` is there, all writes to the write-ahead log (pg_wal), as on a file system that writes
+//   each changed block to a new place;
 // - while the file `full-data` is there, writes to all other files, if they make the file longer.
 #include <cerrno>
 #include <cstdio>

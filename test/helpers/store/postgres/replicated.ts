@@ -61,6 +61,14 @@ export class ReplicatedPostgres {
     await this.#addStandby();
   }
 
+  /** Replaces the primary's data by a copy (`backUp`), and gives it a new standby: the present one is ahead of it. */
+  async goBackTo(copy: string): Promise<void> {
+    if (this.#standby !== undefined) process.kill(this.#standby.pid, 'SIGKILL');
+    this.#standby = undefined;
+    await this.#primary.goBackTo(copy);
+    await this.#addStandby();
+  }
+
   /** Makes a standby of a copy of the primary; from then on commits wait for it. */
   async #addStandby(): Promise<void> {
     const folder = serverFolder();

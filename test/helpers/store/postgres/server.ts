@@ -60,6 +60,8 @@ export interface PostgresServer {
   query(database: string, statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Waits for the server's end, which is under way, and starts it again on the same port. */
   startAgain(): Promise<void>;
+  /** Ends the server at once, replaces its data by the copy in a folder of {@link backUp}, and starts it again. */
+  goBackTo(copy: string): Promise<void>;
 }
 
 /** Why there is no PostgreSQL for tests; undefined if there is one. */
@@ -79,7 +81,7 @@ function programFolder(): string | undefined {
 /** Starts a new server, which ends after the test. {@link postgresMissing} must be undefined. */
 export async function startPostgres(test: Teardown, options: ServerOptions = {}): Promise<PostgresServer> {
   const folder = serverFolder();
-  execFileSync('cp', ['-a', makeCluster(), path.join(folder, 'cluster')]);
+  execFileSync('cp', ['-a', makeCluster(), dataOf(folder)]);
   return await runServer(test, folder, options);
 }
 
@@ -100,14 +102,13 @@ export async function runServer(
   folder: string,
   { settings: further = {}, fullDisk }: ServerOptions = {},
 ): Promise<PostgresServer> {
-  const cluster = path.join(folder, 'cluster');
   if (isRoot()) execFileSync('chown', ['-R', SUPERUSER, folder]);
   const port = await freePort();
   const settings = { shared_buffers: '32MB', max_connections: '80', unix_socket_directories: folder, fsync: 'on' };
   const server = [
     ...asPostgres('postgres'),
     // -D is the folder of the data, -h the address to listen on.
-    ...['-D', cluster, '-h', '127.0.0.1', '-p', String(port)],
+    ...['-D', dataOf(folder), '-h', '127.0.0.1', '-p', String(port)],
     ...Object.entries({ ...settings, ...further }).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ];
   // In a session of its own, so that a signal to the tests' process group leaves the shell to clean up.
@@ -154,6 +155,15 @@ class LocalServer implements PostgresServer {
     this.#pid = readPid(this.folder);
   }
 
+  async goBackTo(copy: string): Promise<void> {
+    const [program = '', ...args] = asPostgres('pg_ctl');
+    execFileSync(program, [...args, 'stop', '-m', 'immediate', '-D', dataOf(this.folder)]);
+    rmSync(dataOf(this.folder), { recursive: true });
+    renameSync(dataOf(copy), dataOf(this.folder));
+    rmSync(copy, { recursive: true });
+    await this.startAgain();
+  }
+
   url(database: string): string {
     return `postgres://${SUPERUSER}@127.0.0.1:${this.port}/${database}`;
   }
@@ -177,10 +187,15 @@ class LocalServer implements PostgresServer {
   }
 }
 
+/** PostgreSQL's folder of data in a server's folder. */
+function dataOf(folder: string): string {
+  return path.join(folder, 'cluster');
+}
+
 /** The process id of the server that runs on a folder. */
 function readPid(folder: string): number {
   // It is the file's first line.
-  const file = path.join(folder, 'cluster/postmaster.pid');
+  const file = path.join(dataOf(folder), 'postmaster.pid');
   return Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
 }
 
@@ -198,11 +213,23 @@ function asPostgres(name: string): string[] {
 }
 
 /** Copies the data of a running server to a folder as those of a standby, which follows the server. */
-export function copyForStandby({ port }: PostgresServer, folder: string): void {
+export function copyForStandby(server: PostgresServer, folder: string): void {
+  copyData(server, folder, ['-R']);
+}
+
+/** Copies the data of a running server to a new folder, for {@link PostgresServer.goBackTo}. Returns the folder. */
+export function backUp(server: PostgresServer): string {
+  const folder = serverFolder();
+  copyData(server, folder, []);
+  return folder;
+}
+
+/** @param flags of pg_basebackup; `-R` makes the copy a standby's */
+function copyData({ port }: PostgresServer, folder: string, flags: readonly string[]): void {
   const [program = '', ...args] = asPostgres('pg_basebackup');
   const source = ['-h', '127.0.0.1', '-p', String(port), '-U', SUPERUSER];
-  // -R makes it a standby; without -X the log since the copy's start would be missing.
-  execFileSync(program, [...args, ...source, '-D', path.join(folder, 'cluster'), '-R', '-X', 'stream', '-c', 'fast']);
+  // Without -X the log since the copy's start would be missing.
+  execFileSync(program, [...args, ...source, '-D', dataOf(folder), ...flags, '-X', 'stream', '-c', 'fast']);
 }
 
 /** Runs the statements of a dump in an empty database. */
