@@ -139,7 +139,10 @@ export class ChaosRun {
 
   async #start(): Promise<void> {
     const { withStandby, gateways, faultShare, pingEveryMs, crowdApart } = this.#options;
-    if (this.#faultNames.includes('full-disk')) this.#fullDisk = buildFullDisk(this.#test);
+    if (this.#faultNames.includes('full-disk')) {
+      this.#fullDisk = buildFullDisk(this.#test);
+      if (this.#fullDisk === undefined) this.#test.comment('full-disk does nothing here: it needs Linux and g++');
+    }
     const options = { fullDisk: this.#fullDisk };
     if (withStandby) this.#replicated = await ReplicatedPostgres.start(this.#test, options);
     else this.#single = await startPostgres(this.#test, options);

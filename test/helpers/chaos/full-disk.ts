@@ -3,7 +3,7 @@
  * or of the tables', where it answers with errors. The gateways must say that they are degraded, go on running, and
  * acknowledge again soon after there is room.
  */
-import { type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
+import { type Milliseconds, Minutes, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { realDelay } from '../clocks/change-signal.js';
 import type { PostgresServer } from '../store/postgres/server.js';
 import { type DiskPart, fillServerDisk, freeServerDisk } from '../store/postgres/server-disk.js';
@@ -15,8 +15,8 @@ const READY_LIMIT = Seconds(20);
 const DEGRADED_LIMIT = Seconds(15);
 /** How soon after there is room each gateway must be ready, and uplinks be acknowledged. */
 const BACK_LIMIT = Seconds(10);
-/** How often a server that recovers is asked whether it is back. */
-const START_CHECK_INTERVAL = Seconds(0.1);
+/** How long a server may take to recover, with all that it must replay, before the run fails. */
+const RECOVERY_LIMIT = Minutes(2);
 
 /** The fault. */
 export async function fullDisk(site: FaultSite): Promise<void> {
@@ -53,15 +53,17 @@ export async function fullDisk(site: FaultSite): Promise<void> {
  * room before that, it goes on by itself.
  */
 async function startEnded(server: PostgresServer): Promise<void> {
-  for (;;)
+  const isBack = await holdsWithin(RECOVERY_LIMIT, async () => {
     try {
       await server.query('postgres', 'SELECT 1');
-      return;
     } catch (error) {
       // The port is closed once the server has ended; one that recovers has it open, and refuses connections by itself.
-      if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return await server.startAgain();
-      await realDelay(START_CHECK_INTERVAL);
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') return false;
+      await server.startAgain();
     }
+    return true;
+  });
+  if (!isBack) throw new Error(`PostgreSQL did not recover within ${RECOVERY_LIMIT / Seconds(1)} s after a full disk`);
 }
 
 /** Waits until each gateway has said once that it is degraded. Returns false if one does not in time. */
