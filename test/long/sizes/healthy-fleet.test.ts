@@ -1,3 +1,3 @@
-/** A longer version of test/firmware-sim/healthy-fleet.test.ts: up to 30 locks, for three to ten days. */
+/** A longer version of test/firmware-sim/healthy-fleet.test.ts: 30 locks, for ten days. */
 process.env.LOCKGATE_LONG = '1';
 await import('../../firmware-sim/healthy-fleet.test.js');
