@@ -146,7 +146,8 @@ export class FaultLink implements Link {
     if (this.#occurs('duplicate', FAULT_PARAMETERS.duplicate)) this.#inner.publish(uplink);
     const delayedUplink = this.#delayedUplink;
     this.#delayedUplink = undefined;
-    if (delayedUplink !== undefined) this.#schedule(FAULT_PARAMETERS.delayed, () => this.#inner.publish(delayedUplink));
+    if (delayedUplink !== undefined)
+      this.#schedule(FAULT_PARAMETERS.delayLasts, () => this.#inner.publish(delayedUplink));
   }
 
   /** Draws whether a fault occurs. Never, if the fault is switched off. */
@@ -155,7 +156,7 @@ export class FaultLink implements Link {
   }
 
   #maybeDelay(work: () => void): void {
-    if (this.#occurs('delay', FAULT_PARAMETERS.delay)) this.#schedule(FAULT_PARAMETERS.delayed, work);
+    if (this.#occurs('delay', FAULT_PARAMETERS.delay)) this.#schedule(FAULT_PARAMETERS.delayLasts, work);
     else work();
   }
 

@@ -31,7 +31,7 @@ export const FAULT_PARAMETERS = Object.freeze({
   connectTimesOutAfter: [Seconds(2), Seconds(10)] as const,
   lostPuback: 0.01,
   delay: 0.25,
-  delayed: [Seconds(0.2), Seconds(8)] as const,
+  delayLasts: [Seconds(0.2), Seconds(8)] as const,
   duplicate: 0.05,
   reorder: 0.02,
   cut: 0.02,

@@ -19,7 +19,7 @@ import { testGateway } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
 import { byLength } from '../helpers/house/test-length.js';
 import { findingsIn } from '../helpers/sim/judged-run.js';
-import { checkSameAsVirtual, playSynchronised } from '../helpers/sim/scenario-live.js';
+import { checkLiveOutcome, playSynchronised } from '../helpers/sim/scenario-live.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
@@ -348,7 +348,7 @@ t.test('the command line exits with 2 for a mistake in a file, and names file an
 t.test('over MQTT with a gateway each short scenario passes, with the same pings in the same order', async (t) => {
   // The month lasts too long for this test; test/long/scenarios.test.ts plays it.
   const names = BUILT_IN.filter((name) => name !== 'month');
-  for (const outcome of await playSynchronised(t, names)) checkSameAsVirtual(t, outcome);
+  for (const outcome of await playSynchronised(t, names)) checkLiveOutcome(t, outcome);
 });
 
 t.test('over MQTT with an accelerated clock, as on the command line, a scenario passes', async (t) => {

@@ -59,7 +59,7 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
       { status: 400, body: { detail: /expected/ } },
       query,
     );
-  for (const body of [{}, { ids: [1], answer: true }, { ids: [] }, { ids: ['1'] }])
+  for (const body of [{}, { ids: [1], all: true }, { ids: [] }, { ids: ['1'] }])
     t.match(await callOperator(gateway, 'POST', '/notices/read', body), { status: 400 }, JSON.stringify(body));
   t.match(await callOperator(gateway, 'POST', '/notices/read', { ids: [77] }), { status: 404 });
   await gateway.webhooks.settings.set(urlId, { state: 'active' });
@@ -105,7 +105,7 @@ t.test('tail shows a line for each write of notices', async (t) => {
   t.match(line, /^09:00:00 .*new: 3; 12 unread: lockgate notices$/);
 });
 
-t.test('the table fits into 80 columns, and shows how long ago notices opened', async (t) => {
+t.test('the table fits into 80 columns, and shows how long ago notices last occurred', async (t) => {
   t.same(
     [0, Seconds(59), Seconds(119), Minutes(2), Minutes(119), Minutes(180), Minutes(60 * 47), Minutes(60 * 48), -5].map(
       (span) => agoText(dateBefore(span), NOW),
@@ -114,7 +114,7 @@ t.test('the table fits into 80 columns, and shows how long ago notices opened', 
   );
   const row = {
     ...{ id: 12_345, kind: 'url-disabled', subject: '3', text: `URL 3 is disabled: ${'why '.repeat(40)}`, count: 100 },
-    ...{ at: dateBefore(Minutes(119)), last_at: dateBefore(Minutes(119)), read_at: null, resolved_at: null },
+    ...{ at: dateBefore(Minutes(180)), last_at: dateBefore(Minutes(119)), read_at: null, resolved_at: null },
   };
   const lines = tableLines([row], noticeColumns(NOW), 80);
   t.ok(lines.every((line) => [...line].length <= 80));

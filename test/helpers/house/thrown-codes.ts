@@ -2,7 +2,7 @@
 import ts from 'typescript';
 
 const KEBAB = /^[a-z]+(-[a-z]+)*$/;
-/** Classes of errors, and functions that make one, whose first argument is a code. */
+/** Error classes and functions that make errors. The first argument is a code, or an object with the member `code`. */
 const MAKERS = /^(LockgateError|RequestFaults|Refusal|OverBudget|GatewayRefusal|problem|faultAt|super)$/;
 /** Constants that hold a code. */
 const CODE_CONSTANT = /_CODE$/;

@@ -30,7 +30,7 @@ const Created = Type.Object(
   {
     ...members,
     token: Type.String({ description: 'Shown only here.' }),
-    path: Type.String({ description: 'The link, after the address of this interface.' }),
+    path: Type.String({ description: 'The path and fragment of the link, to append to the base URL of this API.' }),
   },
   { title: 'NewInvitation' },
 );
