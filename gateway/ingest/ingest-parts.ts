@@ -10,7 +10,7 @@ import type { Acknowledgement } from './draft-judge.js';
 export interface CommandListener {
   /** `isRefused`: it is not the first answer to a command that was sent to this lock. It is stored all the same. */
   acknowledged(acknowledgement: Acknowledgement, isRefused: boolean): void;
-  /** The state of the lock may have changed. */
+  /** Uplinks or connection events of the lock were judged, so its state may have changed. */
   judged(lock: KnownLock): void;
 }
 

@@ -58,7 +58,7 @@ async function caseOf(
   const reading = withWallClockDate(await readingOf(store, uplink, url.id), webhooks);
   const { probeAtMs, heldUntilMs } = await webhooks.settings.read(url);
   // Whether the event came while the URL was disabled, so that it was passed over unsent.
-  const isInGap = await store.why.findGap(url.id, uplink.id);
+  const isInGap = await store.why.isInGap(url.id, uplink.id);
   const behind = await findEarlierPending(store, uplink, url);
   const earliest = behind?.first ?? null;
   const first = earliest && { ...earliest, reading: withWallClockDate(earliest.reading, webhooks) };

@@ -89,7 +89,11 @@ t.test('sessions of the dashboard end, and no user can log in to it', async (t) 
   const { consoleSessions } = gateway.merchants;
   const logIn = () =>
     consoleSessions.logIn({
-      ...{ merchant: MERCHANT, username: 'ada', password: 'x', address: '127.0.0.1', agent: undefined },
+      merchant: MERCHANT,
+      username: 'ada',
+      password: 'x',
+      address: '127.0.0.1',
+      agent: undefined,
     });
   const login = await logIn();
   const token = login.result === 'logged-in' ? login.token : '';

@@ -155,10 +155,15 @@ t.test('a ping in JSON has the members of its type, in the documented order', as
   );
   t.equal(members({ ...shared, kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION' }), common);
   t.strictSame(powerToJson({ mode: 'HIGH', rideTracking: true, airplane: false, recovery: true }), {
-    ...{ mode: 'HIGH', ride_tracking: true, airplane: false, recovery: true },
+    mode: 'HIGH',
+    ride_tracking: true,
+    airplane: false,
+    recovery: true,
   });
   t.strictSame(highWindowToJson({ fromMinute: 0, toMinute: 1439, utcOffsetMinutes: -90 }), {
-    ...{ from: '00:00', to: '23:59', utc_offset_minutes: -90 },
+    from: '00:00',
+    to: '23:59',
+    utc_offset_minutes: -90,
   });
 });
 

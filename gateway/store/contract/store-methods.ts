@@ -174,7 +174,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     readFindingsOfMerchant: 'reads',
     findFindingsAbout: 'reads',
     findQuarantined: 'reads',
-    findGap: 'reads',
+    isInGap: 'reads',
     findLogStart: 'reads',
     readLogFrom: 'reads',
     readStateChangesFrom: 'reads',

@@ -80,7 +80,7 @@ export interface Store {
   readonly notices: NoticeStore;
   /** Messages about troubles to the URLs of operators and merchants. */
   readonly notifications: NotificationStore;
-  /** What the command `why` reads. */
+  /** What `lockgate why` reads. */
   readonly why: WhyStore;
   /** Reads of many uplinks of which few may be wanted. */
   readonly scans: ScanStore;

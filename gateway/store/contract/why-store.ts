@@ -1,6 +1,6 @@
 /**
- * What the command `why` reads from the store (interfaces.md §4): single rows by their public names, and a part of one
- * lock's log. No method writes.
+ * What `lockgate why`, which explains what a lock did and what followed, reads from the store (interfaces.md §4):
+ * single rows by their public names, and a part of one lock's log. No method writes.
  */
 
 import type { UplinkKey } from '../../../proto/power/judge/event.js';
@@ -62,7 +62,7 @@ export interface WhyStore {
   findFindingsAbout(deviceId: number, key: UplinkKey): Promise<StoredFinding[]>;
   findQuarantined(id: number): Promise<QuarantinedOfLock | null>;
   /** Whether the URL's cursor passed the uplink unsent, while the URL was disabled. */
-  findGap(urlId: number, uplinkId: number): Promise<boolean>;
+  isInGap(urlId: number, uplinkId: number): Promise<boolean>;
   /**
    * Finds where to start so that at most `limit` uplinks and `limit` connection events are read, up to `toUplinkId` and
    * `toMs`.

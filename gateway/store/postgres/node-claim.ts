@@ -104,7 +104,8 @@ function inUse(): LockgateError {
 /** Takes the advisory lock of a slot, which shows that its process is connected. Returns false if another has it. */
 export async function lockSlot({ sql }: WatchedClient, slot: number): Promise<boolean> {
   const row = await sql.get<{ locked: boolean }>('SELECT pg_try_advisory_lock(@locks::int, @lock::int) AS locked', {
-    ...{ locks: ADVISORY_LOCKS, lock: SLOT_LOCKS + slot },
+    locks: ADVISORY_LOCKS,
+    lock: SLOT_LOCKS + slot,
   });
   return row?.locked === true;
 }
@@ -126,7 +127,8 @@ async function lockFreeSlot(holder: WatchedClient): Promise<number> {
     const former = await holder.sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
     if (former === undefined || (await isSilent(holder, former))) return slot;
     await holder.sql.get('SELECT pg_advisory_unlock(@locks::int, @lock::int)', {
-      ...{ locks: ADVISORY_LOCKS, lock: SLOT_LOCKS + slot },
+      locks: ADVISORY_LOCKS,
+      lock: SLOT_LOCKS + slot,
     });
   }
   throw new LockgateError('data-in-use', `${LAST_SLOT} gateways use the database already: no more can`);

@@ -31,7 +31,8 @@ export function idsOfDay(day: number): readonly [from: number, to: number] {
 /** Makes the partitions of this day and the next ones where they are missing. Must run in a transaction. */
 export async function ensurePartitions(sql: Sql): Promise<void> {
   await sql.get('SELECT pg_advisory_xact_lock(@locks::int, @lock::int)', {
-    ...{ locks: ADVISORY_LOCKS, lock: PARTITION_LOCK },
+    locks: ADVISORY_LOCKS,
+    lock: PARTITION_LOCK,
   });
   await sql.run(`SET LOCAL lock_timeout = ${MAX_LOCK_WAIT}`);
   const row = await sql.get<{ now_ms: number }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now_ms');
@@ -50,7 +51,8 @@ async function ensureDay(sql: Sql, day: number): Promise<void> {
   if (row?.found === true) return;
   const [from, to] = idsOfDay(day);
   const early = await sql.get('SELECT 1 AS one FROM uplink_default WHERE id >= @from AND id < @to LIMIT 1', {
-    ...{ from, to },
+    from,
+    to,
   });
   if (early !== undefined) return;
   await sql.run(`CREATE TABLE ${name} (LIKE uplink INCLUDING ALL)`);

@@ -52,7 +52,10 @@ export function isAllowedAddress(text: string, allowed: readonly AddressRange[])
   return address.range() === 'unicast' && !isMistakenForUnicast(address);
 }
 
-/** Ranges of addresses that are not public, with what they are for. */
+/**
+ * Well-known ranges that are not public, with what they are for. They only explain a refusal: `isAllowedAddress`
+ * decides without them, and refuses further ranges.
+ */
 const SPECIAL_RANGES: readonly (readonly [range: string, kind: string])[] = [
   ['127.0.0.0/8', 'loopback: the gateway’s own machine'],
   ['10.0.0.0/8', 'private'],

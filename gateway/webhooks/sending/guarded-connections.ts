@@ -1,7 +1,8 @@
 /**
  * Opens the connections of webhooks. The address rule is applied when a socket is opened, for two reasons: a name's
- * addresses can change between an earlier check and the connection, and Node calls no lookup hook for IP literals (nor
- * for `0x7f.1`). A reused idle connection needs no check: it still leads to its checked address.
+ * addresses can change between an earlier check and the connection, and Node calls no lookup hook for IP literals. (The
+ * class `URL` has already turned other spellings such as `0x7f.1` into IP literals.) A reused idle connection needs no
+ * check: it still leads to its checked address.
  */
 import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction, connect as tcpConnect } from 'node:net';
@@ -10,7 +11,7 @@ import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type AddressRange, isAllowedAddress } from './address-rule.js';
 import { type ConnectionOwner, ReceiverConnection } from './http/receiver-connection.js';
-import { Exchange, type ExchangeEnds, ReceiverPool } from './http/receiver-pool.js';
+import { Exchange, type ExchangeCallbacks, ReceiverPool } from './http/receiver-pool.js';
 import { type PostRequest, postRequestBytes } from './http/request-text.js';
 import { type LookupAll, NameService } from './name-service.js';
 
@@ -38,21 +39,21 @@ interface Target {
   readonly ca: string | undefined;
 }
 
-/** Connections to allowed addresses only. Tests replace `lookUp`, the system's name look-up. */
+/** Connections to allowed addresses only. Tests replace `lookUpAll`, the system's name look-up. */
 export class GuardedConnections {
   /** The name service that all connections use. */
   readonly names: NameService;
   readonly #allowed: readonly AddressRange[];
-  readonly #lookup: LookupFunction;
+  readonly #checkedLookup: LookupFunction;
   /** By authorities, then by scheme, host and port: no connection serves a request that trusts other authorities. */
   readonly #pools = new Map<string | undefined, Map<string, ReceiverPool>>();
   /** How to forget each pool that has no connection, the longest empty one first. */
   readonly #empty = new Map<ReceiverPool, () => void>();
 
-  constructor(allowed: readonly AddressRange[], lookUp: LookupAll = systemLookup as LookupAll) {
-    this.names = new NameService(lookUp);
+  constructor(allowed: readonly AddressRange[], lookUpAll: LookupAll = systemLookup as LookupAll) {
+    this.names = new NameService(lookUpAll);
     this.#allowed = allowed;
-    this.#lookup = guardedLookup(allowed, this.names.lookUp);
+    this.#checkedLookup = checkedLookup(allowed, this.names.lookUp);
   }
 
   /**
@@ -61,8 +62,8 @@ export class GuardedConnections {
    * @param ca PEM: the certificate authorities to trust instead of the usual ones
    * @throws Error if a header is not valid in HTTP
    */
-  post(request: PostRequest, ca: string | undefined, ends: ExchangeEnds): Exchange {
-    return new Exchange(this.#poolFor(request.url, ca), postRequestBytes(request), ends);
+  post(request: PostRequest, ca: string | undefined, callbacks: ExchangeCallbacks): Exchange {
+    return new Exchange(this.#poolFor(request.url, ca), postRequestBytes(request), callbacks);
   }
 
   /** Closes all idle connections. */
@@ -106,7 +107,7 @@ export class GuardedConnections {
   }
 
   #openSocket({ isSecure, host, port, ca }: Target, session: Buffer | undefined) {
-    const options = { host, port, lookup: this.#lookup };
+    const options = { host, port, lookup: this.#checkedLookup };
     const socket = isSecure
       ? tlsConnect({
           ...options,
@@ -136,9 +137,9 @@ export class GuardedConnections {
 }
 
 /** A lookup that resolves a name once per socket and returns exactly the addresses that it has checked. */
-function guardedLookup(allowed: readonly AddressRange[], lookUp: LookupAll): LookupFunction {
+function checkedLookup(allowed: readonly AddressRange[], lookUpAll: LookupAll): LookupFunction {
   return (hostname, options, callback) => {
-    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
+    lookUpAll(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, '', 0);
       const allowedAddresses = addresses.filter(({ address }) => isAllowedAddress(address, allowed));
       const [first] = allowedAddresses;

@@ -38,7 +38,7 @@ export function findCopies(files: readonly SourceFile[]): string[] {
       }
       if (isOverlap(earlier, { file, lines, start })) continue;
       const length = sharedLength(earlier, { file, lines, start });
-      if (!isExplained(file, earlier.file)) findings.push(sentence(earlier, { file, lines, start }, length));
+      if (!isExplained(earlier.file, file)) findings.push(sentence(earlier, { file, lines, start }, length));
       // Continues after the copy.
       start += length - 1;
     }
@@ -53,7 +53,7 @@ function codeLines(text: string): Line[] {
   return lines.filter(({ text }, index) => !isImport[index] && !/^(\/\/|\/\*|\*|$)/.test(text) && /\w/.test(text));
 }
 
-/** Which lines are part of an import or an `export … from`, which may have several lines. */
+/** Which lines are part of an import, which may have several lines. */
 function importLines(lines: readonly Line[]): boolean[] {
   let inside = false;
   return lines.map(({ text }) => {

@@ -346,7 +346,9 @@ export class CommitLog {
     if (quarantined.length > 0) await trim('quarantine', quarantined, MAX_QUARANTINED_PER_LOCK);
     if (this.#n % RETAINED_MARKS === 0)
       await sql.run('DELETE FROM commit_mark WHERE slot = @slot AND (epoch <> @epoch OR n < @oldest)', {
-        ...{ slot, epoch, oldest: this.#n - RETAINED_MARKS },
+        slot,
+        epoch,
+        oldest: this.#n - RETAINED_MARKS,
       });
   }
 }

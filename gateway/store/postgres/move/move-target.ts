@@ -95,7 +95,9 @@ export class MoveTarget {
     try {
       await sql.run(`TRUNCATE ${[...MOVED_TABLES, 'url_cursor', 'merchant_kept', 'node'].join(', ')}`);
       await sql.run('INSERT INTO node (slot, epoch, session, version, released) VALUES (0, @a, @b, @version, true)', {
-        ...{ a: randomNumber(), b: randomNumber(), version: NO_VERSION },
+        a: randomNumber(),
+        b: randomNumber(),
+        version: NO_VERSION,
       });
       await sql.run(
         `CREATE TABLE IF NOT EXISTS uplink_moved PARTITION OF uplink

@@ -61,7 +61,8 @@ export class Secrets implements SecretStore {
       );
       for (const { id, headers } of clear)
         await sql.run('UPDATE webhook_url SET headers = @headers, headers_sealed = 1 WHERE id = @id', {
-          ...{ id, headers: mapValues(headers, (value) => seal(value).toString('base64')) },
+          id,
+          headers: mapValues(headers, (value) => seal(value).toString('base64')),
         });
       return clear.filter(({ headers }) => headers !== '{}').length;
     });

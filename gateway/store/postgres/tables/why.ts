@@ -1,4 +1,7 @@
-/** The lookups of the command `why` in PostgreSQL. Each uses an index; none is on a hot path. */
+/**
+ * What `lockgate why`, which explains what a lock did and what followed, looks up in PostgreSQL. Each lookup uses an
+ * index; none is on a hot path.
+ */
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { LogEntry, StoredFinding } from '../../contract/log/log-entry.js';
@@ -67,9 +70,7 @@ export class Why implements WhyStore {
   async readNewestFindings(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<FindingOfLock[]> {
     const rows = await this.#sql.all<LockFindingRow>(
       `${FINDINGS} WHERE f.id < @beforeId ORDER BY f.id DESC LIMIT @limit`,
-      {
-        ...{ beforeId, limit },
-      },
+      { beforeId, limit },
     );
     return rows.map(toFindingOfLock);
   }
@@ -107,7 +108,8 @@ export class Why implements WhyStore {
     return { id, deviceId, merchantId, mac: row.mac as Mac, receivedAtMs, code, message, bytes };
   }
 
-  async findGap(urlId: number, uplinkId: number): Promise<boolean> {
+  async isInGap(urlId: number, uplinkId: number): Promise<boolean> {
+    // An uplink is compared only with gaps in its slot, the part of the log that one gateway writes (log-position.ts).
     const gap = await this.#sql.get(
       `SELECT 1 AS one FROM webhook_gap WHERE url_id = @urlId AND slot = ${slotOfId('@uplinkId::bigint')}
          AND after_id < @uplinkId AND until_id >= @uplinkId`,
@@ -123,7 +125,8 @@ export class Why implements WhyStore {
       { deviceId, toMs, limit },
     );
     const lastCutEventId = before?.id ?? 0;
-    // The lock's state, from the uplinks that are read on, does not depend on connection events before these.
+    // Connection events from before the uplink `afterUplinkId` are left out too: once the next uplink is read, the
+    // lock's state no longer depends on them.
     const old = await this.#sql.get<{ id: number }>(
       `SELECT id FROM lock_event WHERE device_id = @deviceId AND after_uplink_id < @afterUplinkId
        ORDER BY id DESC LIMIT 1`,

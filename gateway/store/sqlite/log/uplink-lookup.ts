@@ -96,7 +96,7 @@ export class UplinkLookup {
 
   #latestOf(credentialId: number, limit: number): StoredUplink[] {
     const uplinks: StoredUplink[] = [];
-    for (const id of this.memtable.newestKeysOf(credentialId)) {
+    for (const id of this.memtable.idsByDescendingKey(credentialId)) {
       if (uplinks.length >= limit) break;
       uplinks.push(...this.#read(id));
     }

@@ -1,5 +1,6 @@
 /**
- * The lookups of the command `why` in the SQLite store, in hand-written SQL. Each uses an index; none is on a hot path.
+ * What `lockgate why`, which explains what a lock did and what followed, looks up in the SQLite store. Each lookup uses
+ * an index; none is on a hot path.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
@@ -131,7 +132,7 @@ export class SqliteWhy implements WhyStore {
     });
   }
 
-  async findGap(urlId: number, uplinkId: number): Promise<boolean> {
+  async isInGap(urlId: number, uplinkId: number): Promise<boolean> {
     return this.#read(() => this.#gap.get(urlId, uplinkId, uplinkId) !== undefined);
   }
 
@@ -140,7 +141,8 @@ export class SqliteWhy implements WhyStore {
       const afterUplinkId = this.#lookup.ofLock.findIdBefore(deviceId, toUplinkId, limit) ?? 0;
       // The last event that the limit leaves out.
       const lastCutEventId = (this.#eventBefore.get(deviceId, toMs, limit) as number | undefined) ?? 0;
-      // The lock's state, from the uplinks that are read on, does not depend on connection events before these.
+      // Connection events from before the uplink `afterUplinkId` are left out too: once the next uplink is read, the
+      // lock's state no longer depends on them.
       const lastOldEventId =
         afterUplinkId === 0 ? 0 : ((this.#eventUpTo.get(deviceId, afterUplinkId) as number | undefined) ?? 0);
       const isCut = afterUplinkId > 0 || lastCutEventId > 0;

@@ -10,8 +10,8 @@ import type { Socket } from 'node:net';
 import { type Answer, AnswerReader } from './answer-reader.js';
 import type { RequestBytes } from './request-text.js';
 
-/** Gets the end of a request: one of these calls, never before `send` returns. */
-export interface RequestEnds {
+/** How a request ends: exactly one of these is called, never before `send` returns; none after `close`. */
+export interface RequestCallbacks {
   answered(answer: Answer): void;
   failed(error: Error): void;
   /**
@@ -35,7 +35,7 @@ export class ReceiverConnection {
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
   #reader: AnswerReader | undefined;
-  #ends: RequestEnds | undefined;
+  #callbacks: RequestCallbacks | undefined;
   /** What is written when the socket is ready. */
   #waiting: RequestBytes | undefined;
   #isReady = false;
@@ -59,8 +59,8 @@ export class ReceiverConnection {
   }
 
   /** Sends a request. The connection must be new or idle. */
-  send(request: RequestBytes, ends: RequestEnds): void {
-    this.#ends = ends;
+  send(request: RequestBytes, callbacks: RequestCallbacks): void {
+    this.#callbacks = callbacks;
     this.#reader = new AnswerReader();
     if (this.#wasUsed) this.#socket.ref();
     if (this.#isReady) this.#write(request);
@@ -71,7 +71,7 @@ export class ReceiverConnection {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#ends = undefined;
+    this.#callbacks = undefined;
     this.#reader = undefined;
     this.#waiting = undefined;
     this.#socket.destroy();
@@ -106,26 +106,26 @@ export class ReceiverConnection {
   }
 
   #complete({ answer, keepsConnection }: AnswerReader): void {
-    const ends = this.#ends;
+    const callbacks = this.#callbacks;
     // An answer that came before the request was sent completely leaves the rest of the request on its way.
     if (keepsConnection && this.#socket.writableLength === 0) {
-      this.#ends = undefined;
+      this.#callbacks = undefined;
       this.#reader = undefined;
       this.#wasUsed = true;
       // A gateway that stops need not wait for idle connections.
       this.#socket.unref();
       this.#owner.becameIdle(this);
     } else this.close();
-    ends?.answered(answer);
+    callbacks?.answered(answer);
   }
 
   #lost(error: Error): void {
-    const ends = this.#ends;
+    const callbacks = this.#callbacks;
     const { code } = error as NodeJS.ErrnoException;
     const isStale = this.#wasUsed && this.#reader?.hasBegun === false && STALE_CODES.has(code);
     this.close();
-    if (isStale) ends?.wasStale(error);
-    else ends?.failed(error);
+    if (isStale) callbacks?.wasStale(error);
+    else callbacks?.failed(error);
   }
 }
 

@@ -3,14 +3,14 @@
  * the connection that was idle last, or opens one. Its users limit how many requests are under way.
  */
 import type { Answer } from './answer-reader.js';
-import type { ConnectionOwner, ReceiverConnection, RequestEnds } from './receiver-connection.js';
+import type { ConnectionOwner, ReceiverConnection, RequestCallbacks } from './receiver-connection.js';
 import type { RequestBytes } from './request-text.js';
 
 /** Maximum number of idle connections to a receiver. */
 export const MAX_IDLE_CONNECTIONS = 16;
 
-/** Gets the end of an exchange: one of these calls, never before `post` returns. */
-export interface ExchangeEnds {
+/** How an exchange ends: exactly one of these is called, never before `post` returns; none after `cancel`. */
+export interface ExchangeCallbacks {
   answered(answer: Answer): void;
   failed(error: Error): void;
 }
@@ -63,19 +63,19 @@ export class ReceiverPool implements ConnectionOwner {
 }
 
 /** One request and its answer. Stale connections (receiver-connection.ts) are replaced on the way. */
-export class Exchange implements RequestEnds {
+export class Exchange implements RequestCallbacks {
   readonly #pool: ReceiverPool;
   readonly #request: RequestBytes;
-  readonly #ends: ExchangeEnds;
+  readonly #callbacks: ExchangeCallbacks;
   #connection: ReceiverConnection | undefined;
   /** All idle connections may be stale, so the request may have to be repeated once for each. */
   #repeatsLeft = MAX_IDLE_CONNECTIONS;
   #isOver = false;
 
-  constructor(pool: ReceiverPool, request: RequestBytes, ends: ExchangeEnds) {
+  constructor(pool: ReceiverPool, request: RequestBytes, callbacks: ExchangeCallbacks) {
     this.#pool = pool;
     this.#request = request;
-    this.#ends = ends;
+    this.#callbacks = callbacks;
     this.#send();
   }
 
@@ -93,12 +93,12 @@ export class Exchange implements RequestEnds {
   answered(answer: Answer): void {
     this.#isOver = true;
     this.#connection = undefined;
-    this.#ends.answered(answer);
+    this.#callbacks.answered(answer);
   }
 
   failed(error: Error): void {
     this.#connection = undefined;
-    if (!this.#isOver) this.#ends.failed(error);
+    if (!this.#isOver) this.#callbacks.failed(error);
     this.#isOver = true;
   }
 

@@ -1,7 +1,7 @@
 /**
  * Who may call the operations on a merchant's own data (/v1/locks, /v1/events and so on): every operation by every
  * caller, with every scope, on own and on another merchant's locks (interfaces.md §2). OWN_DATA_CALLS has for each
- * operation a call, its status, and its status for other merchants; the site has two merchants, Amber and Basil.
+ * operation a call, its status, and its status for other merchants; the fixture has two merchants, Amber and Basil.
  */
 import t from 'tap';
 import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/routes.js';

@@ -1,6 +1,7 @@
 /**
  * Commands to locks that merchants send: idempotency keys (a repeated call gets the first answer), parameters, wrong
- * bodies, and the list of commands (interfaces.md §2).
+ * bodies, and the list of commands (interfaces.md §2). The fixture of own-data/site.ts is a gateway with the merchants
+ * Amber and Basil, each with a lock.
  */
 import t from 'tap';
 import { IdempotentCalls } from '../../../../gateway/commands/idempotent-calls.js';
@@ -17,7 +18,9 @@ t.test('a repeated call with an idempotency key gets the first answer, and the l
   const { gateway, amber, basil } = await ownDataSite(t);
   const send = (body: unknown, idempotencyKey: string, merchant = amber): Promise<MerchantAnswer> =>
     callMerchantApi(gateway, `/v1/locks/${merchant.mac}/commands`, {
-      ...{ key: merchant.key, body, headers: { 'idempotency-key': idempotencyKey } },
+      key: merchant.key,
+      body,
+      headers: { 'idempotency-key': idempotencyKey },
     });
   const before = (await gateway.store.commands.list({ merchantId: amber.merchantId, limit: 99 })).length;
   const calls = await Promise.all(Array.from({ length: 5 }, () => send({ type: 'unlock' }, 'rental 1')));
@@ -55,7 +58,7 @@ t.test('a call whose command could not be stored leaves its key unused', async (
   t.same(await calls.once(call, async () => 'done'), { answer: 'done', isRepeat: false });
 });
 
-t.test('answers show the parameters; wrong bodies are refused by name, and nothing is sent', async (t) => {
+t.test('answers show the parameters; a refusal points to the wrong member, and nothing is sent', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
   const path = `/v1/locks/${amber.mac}/commands`;
   const power = { type: 'set-power', parameters: { mode: 'HIGH', high_window: { from: '06:00', to: '22:00' } } };
@@ -93,15 +96,15 @@ t.test('the list of commands has stable pages, by lock and by state', async (t) 
   type Page = { readonly data: readonly CommandJson[]; readonly next_cursor: string | null };
   const list = async (query: string): Promise<Page> =>
     (await callMerchantApi(gateway, `/v1/commands?${query}`, { key: amber.key })).body as Page;
-  // A page's cursor names the place of the next page. The site has two commands of Amber: an older one that is queued,
-  // and a newer one that has expired.
+  // A page's cursor names the place of the next page. The fixture has two commands of Amber: an older one that is
+  // queued, and a newer one that has expired.
   const first = await list('limit=1');
   t.equal(first.data[0]?.state, 'expired');
   await callMerchantApi(gateway, `/v1/locks/${amber.mac}/commands`, { key: amber.key, body: { type: 'lock' } });
   const second = await list(`limit=1&cursor=${first.next_cursor}`);
   t.match(second, { data: [{ id: amber.queuedCommand }], next_cursor: null }, 'a new command is on no later page');
   t.match(await list('state=expired'), { data: [{ id: amber.expiredCommand }], next_cursor: null });
-  t.equal((await list(`mac_addr=${amber.mac}`)).data.length, 3, 'the two of the site and the new one');
+  t.equal((await list(`mac_addr=${amber.mac}`)).data.length, 3, 'the two of the fixture and the new one');
   t.match(
     await callMerchantApi(gateway, `/v1/commands?state=queued&cursor=${first.next_cursor}`, { key: amber.key }),
     { status: 400, body: { errors: [{ pointer: '/cursor' }] } },

@@ -67,7 +67,7 @@ t.test(
   },
 );
 
-t.test('wrong parameters and another merchant’s cursor are refused by name', async (t) => {
+t.test('a refusal names the parameter that is wrong or has another merchant’s cursor', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');

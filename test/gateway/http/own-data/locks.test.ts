@@ -108,7 +108,7 @@ t.test('pings come once, newest first, while more arrive', async (t) => {
   if (!mac.ok) throw mac.error;
   const secret = await site.gateway.accounts.rotateLockSecret(mac.value);
   const lock = await TestLock.connect(t, site.gateway.mqttPort, mac.value, secret);
-  // The site's lock has sent four pings.
+  // The lock of the fixture (own-data/site.ts) has sent four pings.
   let sequence = 4;
   const send = async () => {
     sequence += 1;
@@ -117,7 +117,7 @@ t.test('pings come once, newest first, while more arrive', async (t) => {
   for (let count = 0; count < 30; count += 1) await send();
   const routePath = `/v1/locks/${site.amber.mac}/pings`;
   const allAtOnce = await readAll(site, `${routePath}?limit=1000`);
-  t.equal(allAtOnce.length, 34, 'the site’s four and the 30 new ones');
+  t.equal(allAtOnce.length, 34, 'the fixture’s four and the 30 new ones');
   const paged = await readAll(site, `${routePath}?limit=7`, send);
   t.strictSame(paged, allAtOnce, 'pings that arrive meanwhile change nothing');
   t.match(allAtOnce[0], {
@@ -127,8 +127,8 @@ t.test('pings come once, newest first, while more arrive', async (t) => {
     buffered: false,
     test: false,
   });
-  // The site's four are a state ping, two period pings by GPS, at 6:29:57 and 6:29:58, and a close-connection ping. The
-  // new ones are state pings, from 6:30:00 on.
+  // The fixture's four are a state ping, two period pings by GPS, at 6:29:57 and 6:29:58, and a close-connection ping.
+  // The new ones are state pings, from 6:30:00 on.
   t.equal((await readAll(site, `${routePath}?ping_type=gps,close_connection&limit=2`)).length, 3);
   t.equal((await readAll(site, `${routePath}?reason=REASON_PERIOD_TRACKING`)).length, 2);
   t.equal((await readAll(site, `${routePath}?to=2026-11-20T06:30:00Z`)).length, 4);

@@ -22,7 +22,11 @@ const COMMAND: NewCommand = {
 };
 /** A merchant's call with an idempotency key, under which it may be repeated without a second effect. */
 const CALL: IdempotentCall = {
-  ...{ merchantId: 1, route: 'POST /v1/commands', key: 'k', bodyDigest: Buffer.alloc(32, 7), nowMs: NOW_MS },
+  merchantId: 1,
+  route: 'POST /v1/commands',
+  key: 'k',
+  bodyDigest: Buffer.alloc(32, 7),
+  nowMs: NOW_MS,
 };
 /** The answer that is stored with the call. */
 const answerOf = ({ id, mac, state }: CommandRecord): string => JSON.stringify({ id, mac, state });

@@ -210,7 +210,7 @@ export function explanationContract(engine: string, open: OpenStore): void {
       t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
       t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
       t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
-      t.equal(await store.why.findGap(1, second), false, 'there is no URL, and so no gap in what it got');
+      t.equal(await store.why.isInGap(1, second), false, 'there is no URL, and so no gap in what it got');
       // Where to begin with lock 1's log up to the uplink `last` and 1006 ms, to read at most 100, or 2, of each kind.
       const completeLog = await store.why.findLogStart(1, last, 1006, 100);
       t.same(completeLog, { afterUplinkId: 0, afterEventId: 0, isCut: false });

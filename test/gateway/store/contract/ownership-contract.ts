@@ -105,7 +105,11 @@ export function ownershipContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: unfinished commands are read for some locks`, async (t) => {
     const store = await withLock(t, open);
     await store.addDevice({
-      ...{ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: Buffer.alloc(32), nowMs: 6 },
+      mac: testMac(2),
+      merchant: 'Amber',
+      simulated: true,
+      secretHash: Buffer.alloc(32),
+      nowMs: 6,
     });
     await store.commands.add([RESET, { ...RESET, deviceId: 2 }]);
     t.match(await store.commands.readUnfinished([2]), [{ id: 2 }]);

@@ -134,7 +134,11 @@ t.test('old days are dropped as a whole, except those that a webhook URL needs',
     await fillDay(name, day, sequences);
   const secretSealed = Buffer.from('s');
   const { id: urlId } = await store.addWebhookUrl({
-    ...{ merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed, nowMs: 7 },
+    merchant: 'Amber',
+    url: 'http://a/',
+    headersSealed: {},
+    secretSealed,
+    nowMs: 7,
   });
   // The URL has read the slot 1 beyond the oldest day, and has an attempt at an event of that day.
   const readUpTo = idsOfDay(today - 45)[0];

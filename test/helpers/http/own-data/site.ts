@@ -1,6 +1,6 @@
 /**
- * A gateway with two merchants, each with a lock that sent some pings, for tests of the operations on a merchant's own
- * data. The clocks do not advance, so that answers are the same in each run.
+ * The "site", a test fixture: a gateway with two merchants, each with a lock that sent some pings, for tests of the
+ * operations on a merchant's own data. The clocks do not advance, so that answers are the same in each run.
  */
 import { DEFAULT_FAIRNESS } from '../../../../gateway/fairness/fairness-settings.js';
 import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';

@@ -52,7 +52,8 @@ export class Notifications implements NotificationStore {
       const secret = await sql.get('SELECT 1 AS one FROM notify_secret WHERE recipient_id = @id', { id });
       if (secret === undefined)
         await sql.run('INSERT INTO notify_secret (recipient_id, secret_sealed) VALUES (@id, @secretSealed)', {
-          ...{ id, secretSealed },
+          id,
+          secretSealed,
         });
       return { isSecretNew: secret === undefined };
     });
@@ -74,10 +75,12 @@ export class Notifications implements NotificationStore {
         { oldValidUntilMs, recipientId },
       );
       await sql.run('DELETE FROM notify_secret WHERE recipient_id = @recipientId AND valid_until_ms <= @nowMs', {
-        ...{ recipientId, nowMs },
+        recipientId,
+        nowMs,
       });
       await sql.run('INSERT INTO notify_secret (recipient_id, secret_sealed) VALUES (@recipientId, @secretSealed)', {
-        ...{ recipientId, secretSealed },
+        recipientId,
+        secretSealed,
       });
       const counted = await sql.get<{ count: number }>(
         'SELECT count(*) AS count FROM notify_secret WHERE recipient_id = @recipientId',
@@ -144,7 +147,8 @@ export class Notifications implements NotificationStore {
         await delayLater(sql, id, nextAttemptAtMs);
       } else if (part === 'ended')
         await sql.run('UPDATE notification SET ended_state = @state, next_attempt_at_ms = NULL WHERE id = @id', {
-          ...{ id, state },
+          id,
+          state,
         });
       else
         await sql.run(
@@ -154,7 +158,8 @@ export class Notifications implements NotificationStore {
         );
       if (failure === null)
         await sql.run('UPDATE notify_recipient SET last_success_at_ms = @atMs WHERE id = @recipientId', {
-          ...{ atMs, recipientId },
+          atMs,
+          recipientId,
         });
       else
         await sql.run(

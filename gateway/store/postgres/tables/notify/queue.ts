@@ -100,6 +100,8 @@ async function recordEnd(sql: Sql, each: EndChange): Promise<void> {
     : `ended_state = 'skipped', next_attempt_at_ms = NULL,
        opened_state = CASE WHEN opened_state IN ('held', 'pending') THEN 'skipped' ELSE opened_state END`;
   await sql.run(`UPDATE notification SET ended_at_ms = @atMs, ended_how = @how, ${changes} WHERE id = @id`, {
-    ...{ id: latest.id, atMs, how: change.how },
+    id: latest.id,
+    atMs,
+    how: change.how,
   });
 }

@@ -91,7 +91,8 @@ export class People implements PeopleStore {
 
   async findUser(merchantId: number, id: bigint): Promise<ListedUser | null> {
     const row = await this.#parts.read.get<UserRow>(`${USERS} WHERE u.merchant_id = @merchantId AND u.id = @id`, {
-      ...{ merchantId, id },
+      merchantId,
+      id,
     });
     return row === undefined ? null : toListedUser(row);
   }

@@ -36,16 +36,21 @@ export async function recordProgress(sql: Sql, progress: DeliveryProgress, lock:
     );
   if (failing !== undefined)
     await sql.run('UPDATE webhook_url SET failing_since_ms = @since, failing_for_ms = @for WHERE id = @urlId', {
-      ...{ urlId, since: failing?.sinceMs ?? null, for: failing?.forMs ?? 0 },
+      urlId,
+      since: failing?.sinceMs ?? null,
+      for: failing?.forMs ?? 0,
     });
   if (hold !== undefined)
     await sql.run('UPDATE webhook_url SET held_until_ms = @until, held_for_ms = @span WHERE id = @urlId', {
-      ...{ urlId, until: hold.untilMs, span: hold.spanMs },
+      urlId,
+      until: hold.untilMs,
+      span: hold.spanMs,
     });
   if (cursor !== undefined) await moveCursor(sql, urlId, cursor);
   if (disabledWhy !== undefined)
     await sql.run(`UPDATE webhook_url SET state = 'disabled', disabled_why = @disabledWhy WHERE id = @urlId`, {
-      ...{ urlId, disabledWhy },
+      urlId,
+      disabledWhy,
     });
   return true;
 }

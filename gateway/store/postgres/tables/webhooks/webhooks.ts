@@ -103,10 +103,12 @@ export class Webhooks implements WebhookStore {
           { urlId, oldValidUntilMs },
         );
         await sql.run('DELETE FROM webhook_old_secret WHERE url_id = @urlId AND valid_until_ms <= @nowMs', {
-          ...{ urlId, nowMs },
+          urlId,
+          nowMs,
         });
         await sql.run('UPDATE webhook_url SET secret_sealed = @secretSealed, version = version + 1 WHERE id = @urlId', {
-          ...{ urlId, secretSealed },
+          urlId,
+          secretSealed,
         });
         return await requireUrl(sql, urlId);
       },

@@ -88,7 +88,10 @@ export class UplinkMemtable {
     this.#highestAssignedId = highestAssignedId;
   }
 
-  /** The id of the newest uplink here. The file may have newer uplinks, of a commit that is not answered yet. */
+  /**
+   * The highest id of an uplink, deleted or not, that this memtable knows of. The database may have higher ids: the
+   * copy learns of a commit only when the writer reports it.
+   */
   get lastId(): number {
     return Math.max(this.#highestAssignedId, this.indexedId, this.flushing?.lastId ?? 0, this.growing.lastId);
   }
@@ -156,8 +159,8 @@ export class UplinkMemtable {
     return [this.flushing, this.growing].flatMap((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
   }
 
-  /** Yields the ids of a credential's uplinks, highest key first. */
-  *newestKeysOf(credentialId: number): Generator<number> {
+  /** Yields the ids of all uplinks of a credential, the highest key (boot, then sequence) first. */
+  *idsByDescendingKey(credentialId: number): Generator<number> {
     const flushing = this.flushing?.keys.get(credentialId) ?? new KeyList();
     const growing = this.growing.keys.get(credentialId) ?? new KeyList();
     let [flushingIndex, growingIndex] = [flushing.length - 1, growing.length - 1];
