@@ -241,7 +241,8 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_NOTIFY_URL',
     default: '',
     unit: 'URL',
-    meaning: 'Where notices are sent as signed JSON when they open and when they end; empty: nowhere.',
+    meaning:
+      'The URL that gets a signed POST for each notice of a problem, and again when the problem ends; empty: none.',
   },
   {
     key: 'keepDays',

@@ -200,7 +200,7 @@ function commandQueueOf(
   commandSchedule: CommandSchedule,
   clock: Clock,
   macs: readonly Mac[],
-  send: (mac: Mac, downlink: Downlink) => boolean,
+  send: (mac: Mac, downlink: Downlink) => void,
 ): CommandQueue {
   const onSend = (mac: Mac, downlink: Downlink): void => sink?.command?.(mac, clock.now(), downlink);
   const commandQueue = new CommandQueue({ clock, send, onSend });

@@ -12,13 +12,13 @@ import type { Command, Downlink, Uplink } from '../../proto/wire/ping.js';
 /** How commands are sent. */
 export interface CommandQueueOptions {
   readonly clock: Clock;
-  /** Sends a command; returns false if the lock is not connected. */
-  readonly send: (mac: Mac, downlink: Downlink) => boolean;
+  /** Sends a command. If it does not arrive, it is sent again on the lock's next connection. */
+  readonly send: (mac: Mac, downlink: Downlink) => void;
   /** Called with each command just before it is sent. */
   readonly onSend: (mac: Mac, downlink: Downlink) => void;
 }
 
-/** The time between an uplink of the lock and the command that the uplink triggers. */
+/** How long a command that could be sent, after an uplink or once it is queued, still waits. */
 const SEND_DELAY_MS: Milliseconds = 150;
 /** Maximum number of commands queued for one lock. Beyond it the oldest unsent command is discarded. */
 const MAX_QUEUED_COMMANDS = 8;
@@ -44,7 +44,7 @@ export class CommandQueue {
     this.#options = options;
   }
 
-  /** Sends a command to a lock, at once or when the lock is next ready. */
+  /** Sends a command to a lock, after a short delay or when the lock is next ready. */
   enqueue(mac: Mac, command: Command): void {
     const lock = this.#queueOf(mac);
     this.#lastId += 1;

@@ -75,7 +75,8 @@ function subscriptionText(subscription: Subscription, belief: Belief | undefined
 function connectionWait(belief: Belief | undefined, nowMs: number): Wait {
   const text = 'lock not connected';
   const silence = belief === undefined ? undefined : presence(POWER_MODEL, belief, nowMs);
-  if (silence === undefined || silence.presence === 'never-seen') return { for: 'connection', text: `${text}, ever` };
+  if (silence === undefined || silence.presence === 'never-seen')
+    return { for: 'connection', text: 'lock has never connected' };
   if (silence.presence === 'late')
     return { for: 'connection', text: `${text}, late since ${toDate(silence.sinceMs)} (${silence.rule})` };
   if (silence.presence !== 'asleep' || silence.dueMs === null || !isDatable(silence.dueMs))

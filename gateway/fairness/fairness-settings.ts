@@ -93,7 +93,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_PETS',
     default: '100000',
     unit: 'pets',
-    meaning: 'How many pets a merchant may store; 0 for any number.',
+    meaning: 'How many pets a merchant may store (POST /v1/pet); 0 for any number.',
   },
   {
     key: 'merchantPetBytes',

@@ -38,12 +38,16 @@ export class JudgingStops {
   /** Records that the judging of a lock, which was judged until now, has stopped. Its state is torn. */
   stopped(lock: KnownLock, why: string, sinceMs: number): void {
     lock.state.unjudged = { sinceMs, why, version: this.#version };
-    this.stoppedInLoad(lock);
+    this.#noteStop(lock);
     this.#markTorn(lock);
   }
 
   /** Records that the judge failed while the lock's state was loaded from the store. The state is as stored. */
   stoppedInLoad(lock: KnownLock): void {
+    this.#noteStop(lock);
+  }
+
+  #noteStop(lock: KnownLock): void {
     this.#changes.push({ lock, unjudged: lock.state.unjudged });
   }
 
@@ -62,6 +66,7 @@ export class JudgingStops {
   stateReplaced(lock: KnownLock, before: JudgingStop | undefined): void {
     const { unjudged } = lock.state;
     lock.isTorn = false;
+    lock.isLost = false;
     lock.unjudgedEvents = 0;
     this.#torn.delete(lock);
     if (before?.sinceMs !== unjudged?.sinceMs) this.#changes.push({ lock, unjudged });

@@ -247,7 +247,6 @@ export class Locks {
   #repaired(lock: KnownLock, state: DeviceState): void {
     // The lock was moved, erased or removed meanwhile.
     if (this.#locks.get(lock.deviceId) !== lock) return;
-    lock.isLost = false;
     this.replace(lock.deviceId, state);
   }
 

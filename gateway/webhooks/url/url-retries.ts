@@ -117,8 +117,10 @@ export class UrlRetries {
 
   /**
    * Must be called before the first read. Shortens waits that are longer than the schedule allows; such waits exist if
-   * the machine's clock was set back after they were stored. Due times up to `heldUntilMs` stay unchanged.
+   * the machine's clock was set back after they were stored.
    *
+   * @param heldUntilMs until when the receiver asked for no attempts (Retry-After): earlier due times stay unchanged,
+   *   since nothing is attempted before
    * @throws StoreFailure
    */
   async shortenWaits(nowMs: number, heldUntilMs = nowMs): Promise<void> {

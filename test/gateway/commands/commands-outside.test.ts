@@ -93,7 +93,7 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
     status: 200,
     body: { state: 'done', waits: null, sent_count: 1 },
   });
-  const waits = { for: 'connection', text: 'lock not connected, ever', due_at: null };
+  const waits = { for: 'connection', text: 'lock has never connected', due_at: null };
   t.match(await callOperators(gateway, 'GET', `/commands?mac=${testMac(2)}`), {
     body: { commands: [{ id: 2, state: 'queued', waits }] },
   });
@@ -196,7 +196,7 @@ interface ProgramResult {
   readonly stderr: string;
 }
 
-/** Runs `lockgate command …` against the gateway until it exits. */
+/** Runs `lockgate …` against the gateway until it exits. */
 function lockgate(gateway: Gateway, ...args: string[]): Promise<ProgramResult> {
   const environment = {
     PATH: process.env.PATH,
@@ -238,14 +238,20 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   t.match(await run('send', other, 'siren', '--seconds', '5', '--expires', '1s', '--wait'), {
     code: 1,
     stdout: /Command 3, siren seconds=5 for .*: expired/,
-    stderr: /Command 3: queued \(waiting: lock not connected, ever\)/,
+    stderr: /Command 3: queued \(waiting: lock has never connected\)/,
   });
-  t.match(await run('send', other, 'reset'), { code: 0, stdout: /Command 4, reset .*waiting: lock not connected/ });
+  t.match(await run('send', other, 'reset'), {
+    code: 0,
+    stdout: /Command 4, reset .*waiting: lock has never connected/,
+  });
   t.match(await run('list', '--state', 'queued'), {
     code: 0,
-    stdout: /4 +A4:.*reset +queued +waiting: lock not connected/,
+    stdout: /4 +A4:.*reset +queued +waiting: lock has never connected/,
   });
-  t.match(await run('show', '4'), { code: 0, stdout: /Command 4 {2}reset {2}A4:.*\nqueued \(waiting: lock not conn/ });
+  t.match(await run('show', '4'), {
+    code: 0,
+    stdout: /Command 4 {2}reset {2}A4:.*\nqueued \(waiting: lock has never conn/,
+  });
   t.match(await run('cancel', '4'), { code: 0, stdout: /Command 4 \(reset for .*\) is cancelled/ });
   t.match(await run('cancel', '4'), { code: 3, stderr: /it is cancelled/ });
   const toAllLocks = ['send', 'locate-cell', '--merchant', MERCHANT, '--all'];

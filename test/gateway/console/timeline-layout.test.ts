@@ -88,7 +88,7 @@ t.test('violations are drawn above warnings of the same time', async (t) => {
   );
 });
 
-t.test('the row of a reason is shaded where the state of the lock allows such pings', async (t) => {
+t.test('the row of each ping reason is shaded where the state of the lock allows pings for this reason', async (t) => {
   const states = [
     { atMs: START_MS, row: stateRow('MID') },
     { atMs: START_MS + Hours(4), row: stateRow('LOW_BATTERY') },

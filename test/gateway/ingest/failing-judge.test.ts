@@ -7,6 +7,7 @@ import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { type DeviceEvent, Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { CURRENT_JUDGE, type VersionedJudge } from '../../../gateway/ingest/judging.js';
+import { resetState } from '../../../gateway/locks/device-state.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Commit } from '../../../gateway/store/contract/log/commit.js';
@@ -208,4 +209,28 @@ t.test('locks whose states can’t be read wait to be judged, and their uplinks 
   t.match(locks.find(bad.deviceId)?.state, { ping: { sequence: 4 }, belief: { uplinks: 4 } }, 'nothing is missing');
   t.match(locks.find(good.deviceId)?.state, { ping: { sequence: 3 }, belief: { uplinks: 3 } });
   t.same([...locks.unjudged()], []);
+});
+
+t.test('a state that could not be read, and was replaced, is read again after the next failed commit', async (t) => {
+  let failsToRead = false;
+  const { locks, senders, send, clock } = await ingestOn(t, CURRENT_JUDGE, (store) =>
+    withOverrides(store, {
+      readDeviceStates: async (deviceIds?: readonly number[]) => {
+        if (failsToRead) throw new StoreFailure('read the devices', new Error('a bad sector'));
+        return await store.readDeviceStates(deviceIds);
+      },
+    }),
+  );
+  const [sender] = senders as [Sender];
+  t.equal(await send(sender, 1), 'acked');
+  const lock = locks.find(sender.deviceId);
+  if (lock === undefined) throw new Error('the lock has no state');
+  failsToRead = true;
+  await t.rejects(locks.reload(new Set([lock])), /a bad sector/);
+  failsToRead = false;
+  const replacement = resetState(lock.state, sender.mac, clock.now());
+  locks.replace(sender.deviceId, replacement);
+  t.equal(lock.state, replacement);
+  await locks.reload(new Set([lock]));
+  t.match(lock.state.belief, { uplinks: 1 }, 'the stored state replaces the one in memory');
 });

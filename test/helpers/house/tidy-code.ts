@@ -23,7 +23,7 @@ const exceptions: readonly Exception[] = [
 
 const timeReplacement = 'take a Clock from proto/clock.ts';
 const randomReplacement = 'take a Prng from firmware-sim/prng.ts, or node:crypto in the gateway';
-/** The names by which code may use real time or random numbers. */
+/** The names by which code could use real time or random numbers. They are forbidden, except where listed above. */
 const timers = ['setTimeout', 'setInterval', 'setImmediate'];
 const members = ['Date.now', 'performance.now', 'process.hrtime', 'Math.random', 'AbortSignal.timeout'];
 const timerModules = ['timers', 'node:timers', 'timers/promises', 'node:timers/promises', 'node:perf_hooks'];
@@ -159,17 +159,20 @@ export function findSkippedTests(file: SourceFile): string[] {
   return findings;
 }
 
-/** Files that may examine the text of a message, because another package gives no code or detail. */
+/** Files that may examine the text of a message, because the error has no other member with what they need. */
 const sentenceReaders: readonly { path: string; why: string }[] = [
   { path: 'gateway/store/sqlite/migrate.ts', why: 'Kysely’s error about unknown migrations has no code' },
   { path: 'gateway/mqtt/broker.ts', why: 'aedes’ error about a closed connection has no code' },
-  { path: 'cli/terminal/flag-names.ts', why: 'it only replaces members by flags; nothing is decided by the text' },
+  {
+    path: 'cli/terminal/flag-names.ts',
+    why: 'it replaces names of JSON members by flags for people; no decision depends on the text',
+  },
   { path: 'cli/terminal/wrong-word.ts', why: 'commander’s error has the wrong word only in its message' },
   { path: 'firmware-sim/scenario/yaml.ts', why: 'yaml appends the place to its sentence' },
   { path: 'firmware-sim/world/routes/gpx.ts', why: 'saxes prepends the place to its sentence' },
 ];
 
-/** The members that have the text of a message, and the methods with which code may examine it. */
+/** The members that have the text of a message, and the methods that would examine it. */
 const sentenceNames = ['message', 'why', 'sentence'];
 const textMethods = [
   'match',
@@ -189,7 +192,8 @@ export function findSentenceMatching(file: SourceFile): string[] {
   if (!isProduct || sentenceReaders.some(({ path }) => path === file.path)) return [];
   const findings: string[] = [];
   everyNode(parse(file), (node) => {
-    if (readsSentence(node)) findings.push(`${file.path}:${lineOf(node)}: read a code or a detail, not the sentence.`);
+    if (readsSentence(node))
+      findings.push(`${file.path}:${lineOf(node)}: use the error’s code, not the text of its message.`);
   });
   return findings;
 }

@@ -119,7 +119,7 @@ export function Timeline({ data, whole, range, onRange, onBrush, selected, onSel
           />
         )}
       </svg>
-      <p class="hint">The row of a reason is shaded while the lock’s power state allows such pings.</p>
+      <p class="hint">Pings have a row for each reason, shaded while the lock’s power state allows pings for it.</p>
     </section>
   );
 }
@@ -152,7 +152,7 @@ function limitRange({ fromMs, toMs }: TimeRange, whole: TimeRange): TimeRange {
 
 /** A reference for an element, and its width in pixels, which follows the window. */
 function useWidth() {
-  const container = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLElement>(null);
   const [width, setWidth] = useState(DEFAULT_WIDTH);
   useEffect(() => {
     const element = container.current;
