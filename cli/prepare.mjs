@@ -8,7 +8,7 @@ refuseOldNode();
 // Imported after the check, so that an old Node.js prints its sentence instead of a syntax error.
 const { hasTestPackages } = await import('./prepare/install.mjs');
 const { makeReady } = await import('./prepare/ready.mjs');
-const { clonePath, reportFailure, UserError, printProgress } = await import('./prepare/workplace.mjs');
+const { pathInClone, reportFailure, UserError, printProgress } = await import('./prepare/workplace.mjs');
 
 const forTests = { packages: 'all', clients: true, sources: 'all' };
 /**
@@ -36,10 +36,10 @@ async function runJob([name = '', ...jobArguments]) {
   if (job.needs === null) await build();
   else await makeReady(job.needs);
   if (job.file === null) return;
-  if (!existsSync(clonePath(job.file))) throw new UserError(`There is no ${job.file}, which ${name} runs.`);
+  if (!existsSync(pathInClone(job.file))) throw new UserError(`There is no ${job.file}, which ${name} runs.`);
   // Runs in this process, so that a signal such as Ctrl-C reaches the job directly.
-  process.argv = [process.execPath, clonePath(job.file), ...job.args, ...jobArguments];
-  await import(pathToFileURL(clonePath(job.file)).href);
+  process.argv = [process.execPath, pathInClone(job.file), ...job.args, ...jobArguments];
+  await import(pathToFileURL(pathInClone(job.file)).href);
 }
 
 /** Builds the product; also the tests, if their packages are installed. */

@@ -5,8 +5,8 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { startBundledThreads, tapBundle, toAscii, unbundled } from '../cli/prepare/bundles.mjs';
-// clonePath: an absolute path in this clone of the repository. fingerprint: a hash of these texts.
-import { clonePath, fingerprint, readOrNull, UserError } from '../cli/prepare/workplace.mjs';
+// pathInClone: an absolute path in this clone of the repository. fingerprint: a hash of these texts.
+import { fingerprint, pathInClone, readOrNull, UserError } from '../cli/prepare/workplace.mjs';
 
 const bundleFile = 'dist/tests/all.cjs';
 /**
@@ -20,27 +20,27 @@ const importOfVariable = /\bimport\((?=[a-z])/gi;
 
 /** Which of the compiled test files (paths from the root) can be in the bundle. */
 export function bundledOf(files) {
-  return new Set(files.filter((file) => !topLevelAwait.test(readOrNull(clonePath(file)))));
+  return new Set(files.filter((file) => !topLevelAwait.test(readOrNull(pathInClone(file)))));
 }
 
 /** Bundles these test files, unless that is done already. @throws UserError if a file cannot be bundled */
 export async function bundleTests(files) {
-  const stampFile = clonePath('dist', 'tests', 'stamp');
+  const stampFile = pathInClone('dist', 'tests', 'stamp');
   const stamp = fingerprint([
     process.version,
-    readOrNull(clonePath('dist', '.lockgate-build')),
-    readOrNull(clonePath('test', 'bundle.mjs')),
-    readOrNull(clonePath('test', 'current-tap.mjs')),
+    readOrNull(pathInClone('dist', '.lockgate-build')),
+    readOrNull(pathInClone('test', 'bundle.mjs')),
+    readOrNull(pathInClone('test', 'current-tap.mjs')),
     ...files,
   ]);
   if (readOrNull(stampFile) === stamp) return;
-  rmSync(clonePath('dist', 'tests'), { recursive: true, force: true });
-  mkdirSync(clonePath('dist', 'tests'), { recursive: true });
+  rmSync(pathInClone('dist', 'tests'), { recursive: true, force: true });
+  mkdirSync(pathInClone('dist', 'tests'), { recursive: true });
   // `false`: without a source map, which only a failure needs.
   const [{ text }] = await build(files, false);
   // As ASCII, because cli/load-bundle.cjs reads a bundle as Latin-1.
-  writeFileSync(clonePath(`${bundleFile}.new`), toAscii(text));
-  renameSync(clonePath(`${bundleFile}.new`), clonePath(bundleFile));
+  writeFileSync(pathInClone(`${bundleFile}.new`), toAscii(text));
+  renameSync(pathInClone(`${bundleFile}.new`), pathInClone(bundleFile));
   writeFileSync(stampFile, stamp);
 }
 
@@ -79,10 +79,10 @@ async function build(files, sourcemap) {
       target: 'es2023',
       legalComments: 'none',
       logLevel: 'silent',
-      absWorkingDir: clonePath(),
+      absWorkingDir: pathInClone(),
       stdin: {
         contents: `export { runTests } from './test/current-tap.mjs'; export const tests = {${entry.join(',\n')}};`,
-        resolveDir: clonePath(),
+        resolveDir: pathInClone(),
       },
       outfile: bundleFile,
       write: false,
@@ -108,10 +108,10 @@ function importCurrentTap({ onResolve, onLoad }) {
   const name = './test/current-tap.mjs';
   // Compiled files import tap's bundle, by its path (importBundles in bundles.mjs).
   onResolve({ filter: /[\\/]@tapjs[\\/]tap\.js$/ }, () => ({ path: name, namespace: 'current-tap' }));
-  onResolve({ filter: /^tap$/ }, () => ({ path: clonePath(tapBundle) }));
+  onResolve({ filter: /^tap$/ }, () => ({ path: pathInClone(tapBundle) }));
   onLoad({ filter: /^/, namespace: 'current-tap' }, () => ({
     contents: `export { currentTap as default } from ${JSON.stringify(name)};`,
-    resolveDir: clonePath(),
+    resolveDir: pathInClone(),
   }));
 }
 
@@ -125,7 +125,7 @@ function keepOwnPaths({ onLoad }) {
   onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, ({ path }) => {
     const code = readFileSync(path, 'utf8');
     if (!code.includes('import.meta') && code.search(importOfVariable) < 0) return null;
-    const own = JSON.stringify(path.slice(clonePath().length + 1).replaceAll('\\', '/'));
+    const own = JSON.stringify(path.slice(pathInClone().length + 1).replaceAll('\\', '/'));
     const contents = startBundledThreads(code, '__fileUrl("dist/program/")')
       .replaceAll('import.meta.url', `__fileUrl(${own})`)
       .replaceAll('import.meta.filename', JSON.stringify(path))

@@ -1,9 +1,9 @@
 // The table of what each test file costs, test/costs.tsv: `npm test -- --costs` writes it, and a run starts the most
 // expensive files first, so that none runs alone at the end.
 import { existsSync, writeFileSync } from 'node:fs';
-import { clonePath, readOrNull } from '../cli/prepare/workplace.mjs';
+import { pathInClone, readOrNull } from '../cli/prepare/workplace.mjs';
 
-const COSTS_FILE = clonePath('test', 'costs.tsv');
+const COSTS_FILE = pathInClone('test', 'costs.tsv');
 /** CPU seconds of a file that is not in the table yet: more than most files. */
 const UNKNOWN_COST = 3;
 
@@ -44,7 +44,7 @@ export function costTable(runs) {
 /** Stores what these runs cost. The table keeps the rows of other files that still exist. */
 export function writeCosts(runs) {
   const ran = new Set(runs.map(({ file }) => sourceOf(file)));
-  const others = storedRows().filter(({ file }) => !ran.has(file) && existsSync(clonePath(file)));
+  const others = storedRows().filter(({ file }) => !ran.has(file) && existsSync(pathInClone(file)));
   writeFileSync(COSTS_FILE, tableText([...runs.map((run) => ({ ...run, file: sourceOf(run.file) })), ...others]));
 }
 

@@ -9,7 +9,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { clonePath, filesBelow, printProgress, reportFailure, root, UserError } from '../cli/prepare/workplace.mjs';
+import { filesBelow, pathInClone, printProgress, reportFailure, root, UserError } from '../cli/prepare/workplace.mjs';
 
 const DRIVER = 'better-sqlite3';
 /** Tests of these folders are long, or check the build and not what runs. */
@@ -71,7 +71,7 @@ function needsStore(file, seen = new Set()) {
 function testOn(node) {
   const version = output(node, ['--version']).stdout.trim();
   const all = filesBelow('dist/test', '.test.js').filter((file) => !LEFT_OUT.some((left) => file.startsWith(left)));
-  const files = hasDriver(node) ? all : all.filter((file) => !needsStore(clonePath(file)));
+  const files = hasDriver(node) ? all : all.filter((file) => !needsStore(pathInClone(file)));
   printProgress(`${version} (${node}): ${files.length} of ${all.length} files.`);
   const { status, stdout, stderr } = output(node, ['test/run.mjs', '--alone', ...files]);
   const [line = 'the tests did not end'] = closingPattern.exec(stdout) ?? [];

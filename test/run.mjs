@@ -10,7 +10,7 @@
 // test/costs.tsv. The most expensive files start first, so that no long file runs alone at the end.
 import { spawn } from 'node:child_process';
 import { relative } from 'node:path';
-import { clonePath, filesBelow, printProgress, reportFailure, root, UserError } from '../cli/prepare/workplace.mjs';
+import { filesBelow, pathInClone, printProgress, reportFailure, root, UserError } from '../cli/prepare/workplace.mjs';
 import { bundledOf, bundleTests, withSourcePositions } from './bundle.mjs';
 import { costTable, cpuSeconds, sourceOf, storedCosts, writeCosts } from './costs.mjs';
 import { keepTemporaryFilesInMemory } from './memory-folder.mjs';
@@ -74,7 +74,7 @@ const NODE_FLAGS = ['--min-semi-space-size=32', '--max-semi-space-size=64'];
 function nodeArguments(files, bundled) {
   if (!bundled.has(files[0])) return [...NODE_FLAGS, ...files];
   const storesCode = files[0] === firstBundled(bundled);
-  return [...NODE_FLAGS, clonePath('test', 'run-bundled.cjs'), ...(storesCode ? ['--write-code'] : []), ...files];
+  return [...NODE_FLAGS, pathInClone('test', 'run-bundled.cjs'), ...(storesCode ? ['--write-code'] : []), ...files];
 }
 
 /** The time limit of a process that runs these files. */

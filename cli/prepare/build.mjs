@@ -18,9 +18,9 @@ import { helpFolder, helpInputs, renderHelp } from './help/help.mjs';
 import { bundlePages, pageInputs, pagesFolder } from './pages.mjs';
 import {
   bundledFiles,
-  clonePath,
   filesBelow,
   fingerprint,
+  pathInClone,
   printProgress,
   readOrNull,
   sourceFiles,
@@ -31,9 +31,9 @@ import {
  * Names the source files, and their fingerprints, that dist was compiled from. It is removed before dist changes and
  * written last, so dist is complete if this file exists.
  */
-const stampFile = clonePath('dist', '.lockgate-build');
+const stampFile = pathInClone('dist', '.lockgate-build');
 /** tsc writes this file when a developer runs tsc directly. Then dist has files that the stamp does not list. */
-const tscStateFile = clonePath('dist', 'tsconfig.tsbuildinfo');
+const tscStateFile = pathInClone('dist', 'tsconfig.tsbuildinfo');
 
 const options = {
   loader: 'ts',
@@ -46,7 +46,7 @@ const options = {
 
 /** A fingerprint of the compiler's version and options. When it changes, every file is compiled. */
 function compilerStamp() {
-  const { dependencies } = JSON.parse(readOrNull(clonePath('package.json')));
+  const { dependencies } = JSON.parse(readOrNull(pathInClone('package.json')));
   return fingerprint([
     dependencies.esbuild,
     readOrNull(fileURLToPath(import.meta.url)),
@@ -63,7 +63,7 @@ function readStamp() {
   try {
     const { compiler, files } = JSON.parse(readOrNull(stampFile) ?? 'null');
     const areBundlesThere = [...bundleFolders, pagesFolder, helpFolder].every((folder) =>
-      existsSync(clonePath(folder)),
+      existsSync(pathInClone(folder)),
     );
     const isUsable = compiler === compilerStamp() && !existsSync(tscStateFile) && areBundlesThere;
     return isUsable ? files : {};
@@ -78,7 +78,7 @@ function changes(scope) {
   const files = {};
   const changed = [];
   for (const path of [...sourceFiles(scope), ...bundledFiles(), ...helpInputs()]) {
-    const text = readOrNull(clonePath(path));
+    const text = readOrNull(pathInClone(path));
     files[path] = fingerprint([text]);
     if (files[path] !== stamp[path]) changed.push({ path, text });
   }
@@ -152,9 +152,9 @@ function write(path, code, map) {
   const folder = dirname(target);
   const source = relative(folder, path).replaceAll('\\', '/');
   const mapName = `${target.slice(folder.length + 1)}.map`;
-  mkdirSync(clonePath(folder), { recursive: true });
-  writeFileSync(clonePath(target), `${importBundles(code, target)}//# sourceMappingURL=${mapName}\n`);
-  writeFileSync(clonePath(`${target}.map`), JSON.stringify({ ...JSON.parse(map), sources: [source] }));
+  mkdirSync(pathInClone(folder), { recursive: true });
+  writeFileSync(pathInClone(target), `${importBundles(code, target)}//# sourceMappingURL=${mapName}\n`);
+  writeFileSync(pathInClone(`${target}.map`), JSON.stringify({ ...JSON.parse(map), sources: [source] }));
 }
 
 /** Whether a source file becomes a file of its own in dist. */
@@ -173,7 +173,7 @@ function removeStaleOutputs(files) {
   for (const path of [...filesBelow('dist', '.js'), ...filesBelow('dist', '.js.map')]) {
     const isBundle = [...allBundleFolders, pagesFolder, helpFolder].some((folder) => path.startsWith(`${folder}/`));
     if (isBundle || expected.has(path.replace(/\.map$/, ''))) continue;
-    rmSync(clonePath(path));
+    rmSync(pathInClone(path));
     folders.add(dirname(path));
   }
   for (const folder of folders) removeIfEmpty(folder);
@@ -181,7 +181,7 @@ function removeStaleOutputs(files) {
 
 function removeIfEmpty(folder) {
   // Removing another folder may have removed this one, its parent.
-  if (folder === 'dist' || !existsSync(clonePath(folder)) || readdirSync(clonePath(folder)).length > 0) return;
-  rmdirSync(clonePath(folder));
+  if (folder === 'dist' || !existsSync(pathInClone(folder)) || readdirSync(pathInClone(folder)).length > 0) return;
+  rmdirSync(pathInClone(folder));
   removeIfEmpty(dirname(folder));
 }

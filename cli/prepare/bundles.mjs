@@ -6,7 +6,7 @@
 // dist. Sources name packages and modules as usual.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
-import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
+import { filesBelow, pathInClone, readOrNull } from './workplace.mjs';
 
 /**
  * The bundled packages and the format of their modules. A package with a native part, one that finds files next to its
@@ -68,7 +68,7 @@ const options = { bundle: true, platform: 'node', format: 'esm', target: 'es2023
 
 /** What the bundles depend on besides the sources: the versions of all packages, and this file. */
 export function bundleInputs() {
-  return ['package-lock.json', 'cli/prepare/bundles.mjs', errorDomain].map((file) => readOrNull(clonePath(file)));
+  return ['package-lock.json', 'cli/prepare/bundles.mjs', errorDomain].map((file) => readOrNull(pathInClone(file)));
 }
 
 /** The code of a file in dist (a path from the root) with its imports of bundled packages pointing at the bundles. */
@@ -84,23 +84,23 @@ export function importBundles(code, path) {
 
 /** Bundles tap, unless it is bundled already. */
 export async function bundleTap({ build }, isFullBuild) {
-  if (!isFullBuild && readOrNull(clonePath(tapBundle)) !== null) return;
+  if (!isFullBuild && readOrNull(pathInClone(tapBundle)) !== null) return;
   await build({
     ...options,
-    absWorkingDir: clonePath(),
+    absWorkingDir: pathInClone(),
     entryPoints: ['tap'],
     outfile: tapBundle,
-    alias: { 'async-hook-domain': clonePath(errorDomain) },
+    alias: { 'async-hook-domain': pathInClone(errorDomain) },
     banner: { js: banner },
   });
 }
 
 /** Bundles the packages. Code that several of them use goes to a shared file. */
 export async function bundlePackages({ build }) {
-  rmSync(clonePath(packagesFolder), { recursive: true, force: true });
+  rmSync(pathInClone(packagesFolder), { recursive: true, force: true });
   await build({
     ...options,
-    absWorkingDir: clonePath(),
+    absWorkingDir: pathInClone(),
     entryPoints: Object.keys(packageFormats).map((name) => ({ in: `bundle:${name}`, out: name })),
     plugins: [{ name: 'bundles', setup: readBundles }],
     outdir: packagesFolder,
@@ -115,7 +115,7 @@ function readBundles({ onResolve, onLoad }) {
   onLoad({ filter: /.*/, namespace: 'bundle' }, async ({ path: name }) => ({
     contents:
       packageFormats[name] === 'esm' ? esmEntry(name, await import(name)) : commonjsEntry(name, await import(name)),
-    resolveDir: clonePath(),
+    resolveDir: pathInClone(),
   }));
 }
 
@@ -155,14 +155,19 @@ const bundledThreads = {
  * on demand stays a separate file.
  */
 export async function bundleProgram({ build }) {
-  rmSync(clonePath(programFolder), { recursive: true, force: true });
+  rmSync(pathInClone(programFolder), { recursive: true, force: true });
   await bundleThreads(build);
-  const shared = { ...options, absWorkingDir: clonePath(), packages: 'external', external: [`./${packagesFolder}/*`] };
+  const shared = {
+    ...options,
+    absWorkingDir: pathInClone(),
+    packages: 'external',
+    external: [`./${packagesFolder}/*`],
+  };
   const files = { outdir: programFolder, entryNames: '[name]', chunkNames: '[name]-[hash]', sourcemap: true };
   const settings = { ...shared, ...files, sourcesContent: false };
   await build({ ...settings, entryPoints: ['dist/cli/main.js'], splitting: true, plugins: [bundledThreads] });
   await bundleGateway(build);
-  if (readOrNull(clonePath(testGateway)) !== null) await bundleTestGateway(build);
+  if (readOrNull(pathInClone(testGateway)) !== null) await bundleTestGateway(build);
 }
 
 /**
@@ -172,11 +177,13 @@ export async function bundleProgram({ build }) {
 async function bundleThreads(build) {
   const modules = ['dist/gateway', 'dist/cli'].flatMap((folder) => filesBelow(folder, '.js'));
   const threads = modules.flatMap((path) =>
-    [...readOrNull(clonePath(path)).matchAll(threadFilePattern)].map(([, name]) => `${posix.dirname(path)}/${name}.js`),
+    [...readOrNull(pathInClone(path)).matchAll(threadFilePattern)].map(
+      ([, name]) => `${posix.dirname(path)}/${name}.js`,
+    ),
   );
   await build({
     ...options,
-    absWorkingDir: clonePath(),
+    absWorkingDir: pathInClone(),
     entryPoints: threads,
     external: unbundled,
     format: 'cjs',
@@ -194,7 +201,7 @@ async function bundleThreads(build) {
 /** Bundles what main.ts runs, with all packages, for load-bundle.cjs, which also keeps the compiled code. */
 async function bundleGateway(build) {
   await bundleCommonjs(build, {
-    stdin: { contents: "export { runProcess } from './dist/cli/process.js';", resolveDir: clonePath() },
+    stdin: { contents: "export { runProcess } from './dist/cli/process.js';", resolveDir: pathInClone() },
     outfile: gatewayBundle,
     sourcemap: 'linked',
     sourcesContent: false,
@@ -205,14 +212,14 @@ async function bundleGateway(build) {
 async function bundleTestGateway(build) {
   const name = posix.basename(testGateway, '.js');
   await bundleCommonjs(build, { entryPoints: [testGateway], outfile: `${programFolder}/${name}.cjs` });
-  writeFileSync(clonePath(programFolder, `${name}.js`), gatewayStart);
+  writeFileSync(pathInClone(programFolder, `${name}.js`), gatewayStart);
 }
 
 /** Bundles modules and packages as one CommonJS file, and writes it with its source map, if there is one. */
 async function bundleCommonjs(build, settings) {
   const { outputFiles } = await build({
     ...options,
-    absWorkingDir: clonePath(),
+    absWorkingDir: pathInClone(),
     external: unbundled,
     format: 'cjs',
     // A CommonJS file has no import.meta: load-bundle.cjs passes these two to the bundle.

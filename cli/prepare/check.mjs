@@ -1,7 +1,7 @@
 // `npm run check`: format, lint, types, import rules and generated files. The tests are separate. Every step runs, even
 // after a failure, and prints its result as soon as it ends.
 import { makeReady } from './ready.mjs';
-import { clonePath, printProgress, reportFailure, run, runTool, sourceFiles, UserError } from './workplace.mjs';
+import { pathInClone, printProgress, reportFailure, run, runTool, sourceFiles, UserError } from './workplace.mjs';
 
 /** Options for running a program whose output is collected instead of printed. */
 const captured = { stdio: ['ignore', 'pipe', 'pipe'] };
@@ -35,7 +35,7 @@ async function findings(running) {
 
 /** tsc caches the results of the last check, so that only changes are checked. */
 function types() {
-  const cacheFile = clonePath('.prepare', 'types.tsbuildinfo');
+  const cacheFile = pathInClone('.prepare', 'types.tsbuildinfo');
   return findings(runTool('tsc', ['-p', 'tsconfig.json', '--noEmit', '--tsBuildInfoFile', cacheFile], captured));
 }
 

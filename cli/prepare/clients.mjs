@@ -3,12 +3,12 @@
 // node_modules.
 import { rmSync, writeFileSync } from 'node:fs';
 import { runNpm } from './npm.mjs';
-import { clonePath, fingerprint, readOrNull } from './workplace.mjs';
+import { fingerprint, pathInClone, readOrNull } from './workplace.mjs';
 
-const folder = clonePath('test', 'clients');
+const folder = pathInClone('test', 'clients');
 /** Has the fingerprint of the installed lock file. */
-const stampFile = clonePath('test', 'clients', 'node_modules', '.lockgate-install');
-const lockText = () => readOrNull(clonePath('test', 'clients', 'package-lock.json')) ?? '';
+const stampFile = pathInClone('test', 'clients', 'node_modules', '.lockgate-install');
+const lockText = () => readOrNull(pathInClone('test', 'clients', 'package-lock.json')) ?? '';
 
 /** Whether test/clients/node_modules matches its lock file. */
 export function areClientsInstalled() {
@@ -28,7 +28,7 @@ export function clientsStep() {
       await runNpm(['ci', '--ignore-scripts'], {
         folder,
         // Counted while npm installs them, to show the progress.
-        packages: paths.map((path) => clonePath('test', 'clients', path)),
+        packages: paths.map((path) => pathInClone('test', 'clients', path)),
       });
       writeFileSync(stampFile, fingerprint([lockText()]));
     },

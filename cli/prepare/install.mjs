@@ -7,13 +7,13 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { runNpm } from './npm.mjs';
-import { clonePath, fingerprint, readOrNull, UserError } from './workplace.mjs';
+import { fingerprint, pathInClone, readOrNull, UserError } from './workplace.mjs';
 
-const stampFile = clonePath('node_modules', '.lockgate-install');
+const stampFile = pathInClone('node_modules', '.lockgate-install');
 const platform = `${process.platform}-${process.arch}`;
 const driver = 'better-sqlite3';
 
-const lockText = () => readOrNull(clonePath('package-lock.json')) ?? '';
+const lockText = () => readOrNull(pathInClone('package-lock.json')) ?? '';
 
 function readStamp() {
   try {
@@ -90,7 +90,7 @@ async function installPackages(set, packages, fromNothing) {
   rmSync(stampFile, { force: true });
   // All sets are named, because NODE_ENV and the user's npm configuration change the defaults.
   const sets = [set === 'all' ? '--include=dev' : '--omit=dev', '--include=optional'];
-  const folders = packages.map((path) => clonePath(path));
+  const folders = packages.map((path) => pathInClone(path));
   // `npm ci` would first remove everything, including the compiled driver.
   if (!fromNothing) await runNpm(['install', '--no-save', ...sets], { packages: folders });
   if (fromNothing || installedSetNow() !== set) {
@@ -109,7 +109,7 @@ function installedSetNow() {
 
 /** The installed packages by npm's own record; null if there is none. */
 function installedPackages() {
-  return JSON.parse(readOrNull(clonePath('node_modules', '.package-lock.json')) ?? 'null')?.packages ?? null;
+  return JSON.parse(readOrNull(pathInClone('node_modules', '.package-lock.json')) ?? 'null')?.packages ?? null;
 }
 
 /** Which set is completely installed: `all`, `run`, or null. Both arguments are the `packages` of a lock file. */

@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { clonePath, printProgress, readOrNull, UserError } from './workplace.mjs';
+import { pathInClone, printProgress, readOrNull, UserError } from './workplace.mjs';
 
 /** The output of the last run of npm. */
-const logFile = clonePath('.prepare', 'install.log');
+const logFile = pathInClone('.prepare', 'install.log');
 /** A failure quotes this many lines of npm's output. */
 const quotedLines = 25;
 /** How often progress is printed in a pipe, and redrawn on a terminal. */
@@ -19,8 +19,8 @@ const flags = ['--no-audit', '--no-fund', '--foreground-scripts', '--loglevel=no
  * are the folders that npm will create; progress counts those that exist. When all exist, progress shows the text
  * `last`.
  */
-export async function runNpm(args, { folder = clonePath(), packages = [], last = 'finishing' } = {}) {
-  mkdirSync(clonePath('.prepare'), { recursive: true });
+export async function runNpm(args, { folder = pathInClone(), packages = [], last = 'finishing' } = {}) {
+  mkdirSync(pathInClone('.prepare'), { recursive: true });
   const log = openSync(logFile, 'w');
   const stopProgress = showProgress(packages, last);
   const [command, ...npmArguments] = npmCommand();

@@ -7,9 +7,9 @@
 // again succeeds for exactly one process.
 import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { clonePath, printProgress } from './workplace.mjs';
+import { pathInClone, printProgress } from './workplace.mjs';
 
-const lock = clonePath('.prepare', 'lock');
+const lock = pathInClone('.prepare', 'lock');
 const pollMs = 200;
 
 /** Waits for the lock, runs `work`, and releases the lock. */
@@ -30,7 +30,7 @@ async function acquire() {
 }
 
 function tryToAcquire() {
-  const ownFolder = clonePath('.prepare', `lock-${process.pid}`);
+  const ownFolder = pathInClone('.prepare', `lock-${process.pid}`);
   mkdirSync(ownFolder, { recursive: true });
   writeFileSync(`${ownFolder}/${process.pid}`, '');
   if (succeeds(() => renameSync(ownFolder, lock))) return true;

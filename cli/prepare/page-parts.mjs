@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { shrinkMapData } from './map-data.mjs';
-import { clonePath } from './workplace.mjs';
+import { pathInClone } from './workplace.mjs';
 
 /** The parts of Leaflet that the map uses. Without this list, `import * as L from 'leaflet'` has all of it. */
 const leafletParts = `
@@ -62,7 +62,7 @@ export const leafletPlugin = {
   name: 'leaflet-parts',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^leaflet$/ }, ({ path }) => ({ path, namespace: 'leaflet-parts' }));
-    onLoad({ filter: /.*/, namespace: 'leaflet-parts' }, () => ({ contents: leafletParts, resolveDir: clonePath() }));
+    onLoad({ filter: /.*/, namespace: 'leaflet-parts' }, () => ({ contents: leafletParts, resolveDir: pathInClone() }));
     onResolve({ filter: /^\.\/SVG$/ }, ({ path, importer }) =>
       importer.endsWith('Renderer.getRenderer.js') ? { path, namespace: 'unused-leaflet' } : undefined,
     );
@@ -75,7 +75,10 @@ export const protobufPlugin = {
   name: 'protobuf-parts',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^protobufjs\/minimal\.js$/ }, ({ path }) => ({ path, namespace: 'protobuf-parts' }));
-    onLoad({ filter: /.*/, namespace: 'protobuf-parts' }, () => ({ contents: protobufParts, resolveDir: clonePath() }));
+    onLoad({ filter: /.*/, namespace: 'protobuf-parts' }, () => ({
+      contents: protobufParts,
+      resolveDir: pathInClone(),
+    }));
     onResolve({ filter: unusedProtobuf }, ({ path }) => ({ path, namespace: 'unused-protobuf', sideEffects: false }));
     // `long` is imported as an ES module by proto/, for writing only, and as a CommonJS module by protobufjs.
     onLoad({ filter: /.*/, namespace: 'unused-protobuf' }, () => ({ contents: 'module.exports = null;' }));
@@ -89,7 +92,7 @@ export const mapDataPlugin = {
   name: 'map-data',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^world-atlas\// }, ({ path }) => ({
-      path: clonePath('node_modules', path),
+      path: pathInClone('node_modules', path),
       namespace: 'map-data',
     }));
     onLoad({ filter: /.*/, namespace: 'map-data' }, ({ path }) => ({

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { leafletPlugin, mapDataPlugin, protobufPlugin } from './page-parts.mjs';
-import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
+import { filesBelow, pathInClone, readOrNull } from './workplace.mjs';
 
 /** Where the pages are, as a path from the root. */
 export const pagesFolder = 'dist/console';
@@ -44,14 +44,14 @@ const options = {
 
 /** What the pages depend on besides their sources: this file, and those that choose parts and make the map's data. */
 export function pageInputs() {
-  return ['pages.mjs', 'page-parts.mjs', 'map-data.mjs'].map((name) => readOrNull(clonePath('cli', 'prepare', name)));
+  return ['pages.mjs', 'page-parts.mjs', 'map-data.mjs'].map((name) => readOrNull(pathInClone('cli', 'prepare', name)));
 }
 
 /** Bundles the pages, writes the manifest, and compresses new files. */
 export async function bundlePages({ build }) {
   const { metafile } = await build({
     ...options,
-    absWorkingDir: clonePath(),
+    absWorkingDir: pathInClone(),
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: `${sourceFolder}/${file}` })),
     outdir: pagesFolder,
     // proto/ uses Node's Buffer for base64 and UTF-8.
@@ -60,7 +60,7 @@ export async function bundlePages({ build }) {
   });
   const manifest = Object.fromEntries(Object.keys(entries).map((name) => [name, filesOfEntry(name, metafile.outputs)]));
   const files = Object.keys(metafile.outputs).map((path) => path.slice(pagesFolder.length + 1));
-  writeFileSync(clonePath(pagesFolder, 'manifest.json'), JSON.stringify({ entries: manifest, files }, null, 2));
+  writeFileSync(pathInClone(pagesFolder, 'manifest.json'), JSON.stringify({ entries: manifest, files }, null, 2));
   removeStaleFiles(files);
   await Promise.all(files.map(compress));
 }
@@ -79,12 +79,12 @@ function filesOfEntry(name, outputs) {
 function removeStaleFiles(files) {
   const expected = new Set(files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]).concat('manifest.json'));
   for (const path of filesBelow(pagesFolder, ''))
-    if (!expected.has(path.slice(pagesFolder.length + 1))) rmSync(clonePath(path));
+    if (!expected.has(path.slice(pagesFolder.length + 1))) rmSync(pathInClone(path));
 }
 
 /** Writes compressed copies of a file, by brotli and gzip. Its name has its hash, so an existing copy is up to date. */
 async function compress(file) {
-  const path = clonePath(pagesFolder, file);
+  const path = pathInClone(pagesFolder, file);
   if (existsSync(`${path}.br`) && existsSync(`${path}.gz`)) return;
   const content = readFileSync(path);
   const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };

@@ -13,7 +13,7 @@ const productFolders = ['proto', 'gateway', 'firmware-sim', 'cli'];
 const sourceFolders = { product: productFolders, all: [...productFolders, 'test'] };
 
 /** A path inside the clone. */
-export function clonePath(...parts) {
+export function pathInClone(...parts) {
   return join(root, ...parts);
 }
 
@@ -71,7 +71,7 @@ export function bundledFiles() {
 export function filesBelow(folder, ending) {
   let entries;
   try {
-    entries = readdirSync(clonePath(folder), { withFileTypes: true });
+    entries = readdirSync(pathInClone(folder), { withFileTypes: true });
   } catch {
     return [];
   }
@@ -105,5 +105,5 @@ export function run(command, args, { stdio = 'inherit', onOutput = () => {} } = 
 
 /** Runs a tool that npm installed, by the name of its command. */
 export function runTool(name, args, options) {
-  return run(process.execPath, [clonePath('node_modules', '.bin', name), ...args], options);
+  return run(process.execPath, [pathInClone('node_modules', '.bin', name), ...args], options);
 }

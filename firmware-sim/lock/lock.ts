@@ -212,7 +212,7 @@ export class Lock {
 
   /** Processes the next event of the world. */
   #processWorldEvent(): void {
-    const event = this.#world.take();
+    const event = this.#world.takeEvent();
     if (event === undefined) return;
     if (this.#diary !== undefined) {
       this.#log({ type: 'world', change: event.change });

@@ -55,7 +55,7 @@ export class BatteryWorld implements World {
     return Math.min(this.#world.nextAtMs(), this.battery.nextAtMs);
   }
 
-  take(): WorldEvent | undefined {
+  takeEvent(): WorldEvent | undefined {
     const atMs = this.#world.nextAtMs();
     if (this.battery.nextAtMs < atMs) {
       const drainedMs = this.battery.nextAtMs;
@@ -63,7 +63,7 @@ export class BatteryWorld implements World {
       this.#chargeIfLow(drainedMs, percent);
       return { atMs: drainedMs, change: { type: 'battery', percent } };
     }
-    const event = this.#world.take();
+    const event = this.#world.takeEvent();
     if (event === undefined) return undefined;
     const { change } = event;
     if (change.type === 'battery') return this.#applyTracedPercent(event.atMs, change.percent);

@@ -124,7 +124,7 @@ export class DirectedWorld implements World {
   }
 
   /** Removes the next entry. Returns it if it is a change that the lock notices, otherwise applies it. */
-  take(): WorldEvent | undefined {
+  takeEvent(): WorldEvent | undefined {
     const next = this.#pending.shift();
     if (next === undefined) return undefined;
     if (next.entry.type !== 'change') {

@@ -121,7 +121,7 @@ export class PlannedWorld implements World {
     return this.#nextPlannedMs <= batteryMs ? this.#nextPlannedMs : batteryMs;
   }
 
-  take(): WorldEvent | undefined {
+  takeEvent(): WorldEvent | undefined {
     const planned = this.#nextPlanned();
     const batteryMs = this.battery.nextAtMs;
     if (planned === undefined || batteryMs < planned.atMs)

@@ -76,7 +76,7 @@ export interface World {
   /** When the next event is due, ms since the epoch; Infinity if there is none. */
   nextAtMs(): number;
   /** Removes and returns the next event; undefined if there is none or the lock does not notice it. */
-  take(): WorldEvent | undefined;
+  takeEvent(): WorldEvent | undefined;
   /** What GPS reads at this moment under an open sky, with the GPS error. Callers must not go back in time. */
   fixAt(atMs: number): GpsFix;
   /** The lock's true position at this moment, for observers. May be called for any moment, in any order. */
@@ -115,7 +115,7 @@ export class ScriptedWorld implements World {
     return this.#events[this.#next]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  take(): WorldEvent | undefined {
+  takeEvent(): WorldEvent | undefined {
     return this.#events[this.#next++];
   }
 

@@ -19,7 +19,7 @@ export interface OwnDataParts {
   /** The open streams of locks, of merchants and operators. */
   readonly live: LiveFeed;
   /** The turns in which long reads are made. */
-  readonly turns: ReadTurns;
+  readonly readTurns: ReadTurns;
   /** Changes of locks. */
   readonly devices: DeviceAccounts;
   readonly commands: Commands;

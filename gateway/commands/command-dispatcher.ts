@@ -159,7 +159,7 @@ export class CommandDispatcher {
   }
 
   /** Must be called when a lock has subscribed to `down`: it can receive commands from now on. */
-  listening(session: Session): void {
+  subscribed(session: Session): void {
     this.#listeningSince.set(session, this.#parts.wallClock.now());
     this.#examineLock(session.sender.deviceId);
   }

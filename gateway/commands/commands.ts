@@ -292,8 +292,8 @@ export class Commands implements CommandListener {
   }
 
   /** Must be called when a lock has subscribed to the topic `down`: it can receive commands from now on. */
-  listening(session: Session): void {
-    this.#dispatcher.listening(session);
+  subscribed(session: Session): void {
+    this.#dispatcher.subscribed(session);
   }
 
   /** Must be called when the lock's state may have changed. */

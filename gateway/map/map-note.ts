@@ -1,9 +1,9 @@
 /** What the HTML of the pages says about the map, to anybody: nothing secret. */
 
-/** The path below which both ports serve tiles, to those who are logged in. */
+/** The path below which the operators' and the merchants' port serve tiles, to those who are logged in. */
 export const TILES_PATH = '/console/tiles';
 
-/** The path at which both ports serve the lines of streets, to those who are logged in. */
+/** The path at which both of these ports serve the lines of streets, to those who are logged in. */
 export const STREETS_PATH = '/console/streets';
 
 export interface MapNote {

@@ -54,5 +54,5 @@ export interface BrokerOptions {
   /** False sends every uplink through aedes, for tests that compare aedes with the fast path. */
   readonly fastPath?: boolean | undefined;
   /** Called when a lock has subscribed to `down` and so can receive commands. */
-  readonly onListening?: (session: Session) => void;
+  readonly onSubscribed?: (session: Session) => void;
 }

@@ -333,7 +333,7 @@ export class Broker {
     // A quick client subscribes before aedes reports it as ready.
     this.#markConnected(client);
     session.subscription = 'active';
-    this.#options.onListening?.(session);
+    this.#options.onSubscribed?.(session);
   }
 
   /** Closes the connection because an uplink must not be acknowledged. aedes does so if `authorizePublish` fails. */

@@ -35,7 +35,7 @@ export interface SenderParts {
   readonly events: GatewayEvents;
   /** Connections that refuse addresses that deliveries must not reach. */
   readonly connections: GuardedConnections;
-  /** The clock of deliveries: when attempts are due, and wall-clock time (`wall`) for signatures. */
+  /** The delivery clock: when attempts are due, and wall-clock time (`wall`) for signatures. */
   readonly deliveryClock: DeliveryClock;
   readonly userAgent: string;
   /** Returns a random number in [0, 1). */
@@ -66,7 +66,7 @@ export class RecipientSender {
   #secrets: readonly SigningSecret[];
   /** Failures in a row since the start. */
   #failures = 0;
-  /** Until when the receiver asked for no attempts, by the clock of deliveries. */
+  /** Until when the receiver asked for no attempts, by the delivery clock. */
   #heldUntilMs = 0;
   /** An attempt whose outcome the store has refused so far. */
   #unrecorded: MessageAttempt | undefined;

@@ -131,7 +131,7 @@ export async function startIdentity(
     limits: guardLimits(config, options, descriptors),
     roomFor: (raw) => descriptors.roomFor('lock', raw),
     guardClock: options.guardClock,
-    onListening: (session) => commands.listening(session),
+    onSubscribed: (session) => commands.subscribed(session),
   });
   // Started last and stopped first, so that no command is sent while other parts stop.
   started.push(

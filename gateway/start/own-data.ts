@@ -13,7 +13,7 @@ import { SharedStates } from '../locks/list/shared-states.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import type { Store } from '../store/contract/store.js';
 
-type Given = Omit<OwnDataParts, 'runClock' | 'live' | 'lockList' | 'turns' | 'uplinkBudgets'>;
+type Given = Omit<OwnDataParts, 'runClock' | 'live' | 'lockList' | 'readTurns' | 'uplinkBudgets'>;
 
 /**
  * Returns the parts, with a new list of locks and a new feed of streams.
@@ -57,5 +57,5 @@ export function makeOwnData(
   started.push(stopStep('the streams of locks', async () => live.stop()));
   const { devices, commands, webhooks, usage, refusals } = parts;
   const given = { locks, devices, commands, webhooks, usage, refusals };
-  return { ...given, runClock: clock, live, lockList, turns, uplinkBudgets: budgets };
+  return { ...given, runClock: clock, live, lockList, readTurns: turns, uplinkBudgets: budgets };
 }

@@ -7,7 +7,7 @@
 export type Work = () => number | Promise<number>;
 
 /** The median, minimum and maximum of the rounds' figures, in the unit of the row. */
-export interface Rates {
+export interface FigureSummary {
   readonly median: number;
   readonly minimum: number;
   readonly maximum: number;
@@ -43,7 +43,7 @@ export async function measureRates(
   stopwatch = elapsedSeconds,
   rounds = ROUNDS,
   warmUps = 1,
-): Promise<Rates[]> {
+): Promise<FigureSummary[]> {
   const rates: number[][] = works.map(() => []);
   for (let round = 0; round < warmUps + rounds; round++) {
     for (const [index, work] of works.entries()) {
@@ -53,7 +53,7 @@ export async function measureRates(
       if (round >= warmUps) rates[index]?.push(rate);
     }
   }
-  return rates.map(summarizeRates);
+  return rates.map(summarizeFigures);
 }
 
 /**
@@ -82,8 +82,8 @@ export async function measureAlternating<T>(
 }
 
 /** The median, minimum and maximum. For an even number of figures the median is the mean of the middle two. */
-export function summarizeRates(rates: readonly number[]): Rates {
-  const sorted = [...rates].sort((a, b) => a - b);
+export function summarizeFigures(figures: readonly number[]): FigureSummary {
+  const sorted = [...figures].sort((a, b) => a - b);
   const half = sorted.length / 2;
   const [below = 0, above = 0] = [sorted[Math.ceil(half) - 1], sorted[Math.floor(half)]];
   return { median: (below + above) / 2, minimum: sorted[0] ?? 0, maximum: sorted.at(-1) ?? 0 };

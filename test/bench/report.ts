@@ -7,7 +7,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { VERSION } from '../../gateway/version.js';
 import { root } from '../helpers/house/our-files.js';
-import type { Rates } from './measure.js';
+import type { FigureSummary } from './measure.js';
 import { type BenchRow, type Bound, type Comparison, holds } from './row.js';
 
 /** Widths of the table and of its columns, in characters. */
@@ -28,7 +28,7 @@ export function shortNumber(value: number): string {
 }
 
 /** The median, and in brackets the smallest and largest figure. */
-function ratesText({ median, minimum, maximum }: Rates): string {
+function ratesText({ median, minimum, maximum }: FigureSummary): string {
   return `${shortNumber(median)} (${shortNumber(minimum)}–${shortNumber(maximum)})`;
 }
 
@@ -137,7 +137,7 @@ export function machineLine({ machine: hardware, versions }: ReturnType<typeof m
 }
 
 /** The figures as JSON. Scripts read these member names, so they must not change. */
-function ratesJson({ median, minimum, maximum }: Rates): object {
+function ratesJson({ median, minimum, maximum }: FigureSummary): object {
   return { median, least: minimum, most: maximum };
 }
 

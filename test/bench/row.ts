@@ -2,7 +2,7 @@
  * The result of one measurement, a row in the bench's table: lockgate's figure, its comparisons with peers (the systems
  * that lockgate is compared with) in the same run, and its floors and aims (quality.md §1).
  */
-import type { Rates } from './measure.js';
+import type { FigureSummary } from './measure.js';
 
 /** A lower or upper bound of a value, used as a floor (required) or an aim (desired). */
 export interface Bound {
@@ -20,7 +20,7 @@ export interface Comparison {
   /** The peer's name; empty without a peer. */
   readonly name: string;
   /** The peer's figures; null without a peer. */
-  readonly rates: Rates | null;
+  readonly rates: FigureSummary | null;
   readonly measure: Measure;
   /** Null if it was not measured. */
   readonly value: number | null;
@@ -38,7 +38,8 @@ export interface BenchRow {
   readonly name: string;
   readonly title: string;
   readonly unit: string;
-  readonly rates: Rates;
+  /** The rounds' figures, in `unit`: rates in most rows, but durations or sizes in others. */
+  readonly rates: FigureSummary;
   readonly against: readonly Comparison[];
   /** Further observations, as sentences. */
   readonly details: readonly string[];
@@ -89,7 +90,12 @@ function targetsOf({ floor = null, aim = null }: { floor?: Bound | null; aim?: B
 }
 
 /** A comparison by the figure's median divided by the peer's median. */
-export function ratioTo(name: string, rates: Rates, peerRates: Rates, targets: Targets = {}): Comparison {
+export function ratioTo(
+  name: string,
+  rates: FigureSummary,
+  peerRates: FigureSummary,
+  targets: Targets = {},
+): Comparison {
   const value = rates.median / peerRates.median;
   return { name, rates: peerRates, measure: 'ratio', value, unit: '×', ...targetsOf(targets) };
 }
@@ -97,8 +103,8 @@ export function ratioTo(name: string, rates: Rates, peerRates: Rates, targets: T
 /** A comparison by the figure's median minus the peer's median. */
 export function differenceTo(
   name: string,
-  rates: Rates,
-  peerRates: Rates,
+  rates: FigureSummary,
+  peerRates: FigureSummary,
   unit: string,
   targets: Targets = {},
 ): Comparison {

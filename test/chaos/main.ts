@@ -73,9 +73,9 @@ function readFlags(args: readonly string[]) {
       ...(only === undefined ? {} : { only: only as FaultName[] }),
       withStandby,
       // The locks have a process of their own, so that so many take no time from the run's other work.
-      crowdApart: true,
+      locksInOwnProcess: true,
       // The merchant refuses 1 in 100 webhooks at first.
-      faultShare: 0.01,
+      webhookFailureShare: 0.01,
     },
   };
 }

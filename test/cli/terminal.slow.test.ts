@@ -1,4 +1,7 @@
-/** The command line on a real terminal: tables, --watch, questions, progress and completion. */
+/**
+ * The command line on a real terminal: tables, --watch, questions, progress and completion. `new Terminal(t, 80, 24)`
+ * has 80 columns and 24 rows.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -18,8 +21,6 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 /** The first character of colour codes. */
 const ESCAPE = '\u001b';
-
-// A `new Terminal` below gets its columns and rows.
 
 /** A gateway whose data folder contains its address, so that commands find it. */
 async function gatewayOn(test: Teardown, folder: string): Promise<Gateway> {
@@ -225,11 +226,11 @@ t.test('a slow command shows progress, and Ctrl-C removes the progress line', { 
   await terminal.waitForScreen(/^Waiting for the gateway at http/m);
   terminal.pressKeys('C-c');
   t.notMatch(await terminal.waitForScreen(/^code 130$/m), /Waiting/);
-  const late = await bash(
+  const terminated = await bash(
     `${process.execPath} ${LOCKGATE} merchant list & pid=$!; kill -TERM $pid; wait $pid; echo $?`,
     environment,
   );
-  t.match(late, { stdout: /^143\n$/ }, 'the code of SIGTERM, 128 + 15, whether it is handled already or not');
+  t.match(terminated, { stdout: /^143\n$/ }, 'the code of SIGTERM, 128 + 15, whether it is handled already or not');
 });
 
 t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, async (t) => {

@@ -149,10 +149,11 @@ t.test('a planned world has events in order of time within the city, the same fo
     for (let taken = 0; taken < 3000; taken++) {
       if (world.nextAtMs() < beforeMs) t.fail(`back in time: ${beforeMs}`);
       beforeMs = world.nextAtMs();
-      const event = world.take();
+      const event = world.takeEvent();
       if (event === undefined) throw new Error('the world has no more events');
       kinds.add(event.change.type);
-      if (JSON.stringify(sameSeedWorld.take()) !== JSON.stringify(event)) t.fail('the same seed gives another event');
+      if (JSON.stringify(sameSeedWorld.takeEvent()) !== JSON.stringify(event))
+        t.fail('the same seed gives another event');
       const { position } = world.fixAt(event.atMs);
       // 0.2° of latitude are 22 km.
       if (Math.abs(position.latitudeDegrees - AMSTERDAM.latitudeDegrees) > 0.2) t.fail(`far away: ${event.atMs}`);

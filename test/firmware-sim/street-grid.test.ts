@@ -1,6 +1,6 @@
 /**
  * A city with a grid of streets: the grid, that rides keep to it, and that its GeoJSON has the very streets that are
- * ridden. Without a grid rides are as ever: the golden traces of simulator.test.ts hold that.
+ * ridden. That grids change no ride in a city without one, the golden traces of simulator.test.ts check.
  */
 import t from 'tap';
 import { Prng } from '../../firmware-sim/prng.js';
@@ -17,17 +17,21 @@ const CITY = cityWithStreets(AMSTERDAM, 'test');
 const ROTATION = AMSTERDAM.gridRotationDegrees;
 const MIDDLE: Place = { eastMeters: 0, northMeters: 0 };
 
-/** The streets of the GeoJSON, each by where it cuts the axis across it, in metres from the middle. */
+/**
+ * The streets of the GeoJSON. The grid has two axes, `along` its direction and `across` it. A street is parallel to one
+ * of them and crosses the other; it is listed under the axis that it crosses, by its place there, in metres from the
+ * middle.
+ */
 function linesOf(city: City) {
   const along: number[] = [];
   const across: number[] = [];
   for (const line of streetsGeoJson(city).coordinates) {
     const places = line.map(([longitude = 0, latitude = 0]) => placeOf(city, latitude, longitude));
-    const offsets = (degrees: number): number[] => places.map((place) => metersAlong(MIDDLE, place, degrees));
-    const [alongs, acrosses] = [offsets(ROTATION), offsets(ROTATION + 90)];
-    const isStraight = (values: number[]): boolean => Math.max(...values) - Math.min(...values) < 0.1;
-    if (isStraight(acrosses)) across.push(acrosses[0] as number);
-    else if (isStraight(alongs)) along.push(alongs[0] as number);
+    const coordinatesOn = (degrees: number): number[] => places.map((place) => metersAlong(MIDDLE, place, degrees));
+    const [onAlong, onAcross] = [coordinatesOn(ROTATION), coordinatesOn(ROTATION + 90)];
+    const isConstant = (values: number[]): boolean => Math.max(...values) - Math.min(...values) < 0.1;
+    if (isConstant(onAcross)) across.push(onAcross[0] as number);
+    else if (isConstant(onAlong)) along.push(onAlong[0] as number);
     else throw new Error('a street follows neither direction of the grid');
   }
   return { along, across };
@@ -102,9 +106,9 @@ t.test('bicycles of a city with streets are on a street at any time: parked, rid
       const options = { city: CITY, startMs: MIDNIGHT_MS, pace, script };
       const world = new PlannedWorld({ prng: new Prng(5), ...options });
       let farthest = 0;
-      for (let taken = 0; taken < 1500; taken++) {
+      for (let eventCount = 0; eventCount < 1500; eventCount++) {
         const atMs = world.nextAtMs();
-        world.take();
+        world.takeEvent();
         const { latitudeDegrees, longitudeDegrees } = world.trueFixAt(atMs).position;
         farthest = Math.max(farthest, metersFromStreet(placeOf(CITY, latitudeDegrees, longitudeDegrees)));
       }

@@ -31,7 +31,7 @@ import {
   TIME_BYTES,
   writeVarint,
 } from '../bench/load/ping-template.js';
-import { measureAlternating, percentile, summarizeRates } from '../bench/measure.js';
+import { measureAlternating, percentile, summarizeFigures } from '../bench/measure.js';
 import { floods } from '../bench/neighbour/floods.js';
 import { type AnswerCounts, type Flood, startFlood } from '../bench/neighbour/http-flood.js';
 import { ownShares } from '../bench/profile-shares.js';
@@ -62,9 +62,9 @@ const GENERATORS: readonly { readonly kind: GeneratorKind; readonly missing: str
 ];
 
 t.test('a median may lie between two values, a percentile is one of the values', async (t) => {
-  t.same(summarizeRates([5, 1, 4]), { median: 4, minimum: 1, maximum: 5 });
-  t.same(summarizeRates([4, 1, 2, 9]), { median: 3, minimum: 1, maximum: 9 });
-  t.same(summarizeRates([7]), { median: 7, minimum: 7, maximum: 7 });
+  t.same(summarizeFigures([5, 1, 4]), { median: 4, minimum: 1, maximum: 5 });
+  t.same(summarizeFigures([4, 1, 2, 9]), { median: 3, minimum: 1, maximum: 9 });
+  t.same(summarizeFigures([7]), { median: 7, minimum: 7, maximum: 7 });
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   t.equal(percentile(hundred, 0.99), 99);
   t.equal(percentile(hundred, 0.5), 50);

@@ -27,7 +27,7 @@ const options: KillRunOptions = {
   maxBacklog: 5000,
   minAcked,
   // The retry of a failed delivery comes after five seconds, so some retries are interrupted by kills.
-  faultShare: 0.001,
+  webhookFailureShare: 0.001,
   // The merchant answers at once.
   maxAnswerMs: 0,
 };

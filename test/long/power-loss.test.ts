@@ -7,4 +7,9 @@ import { testPowerLoss } from '../helpers/durability/power-run.js';
 const load = { locks: 200, maxUnacked: 8, kills: 20, minLinesPerKill: 3000, maxBacklog: 20_000, minAcked: 100_000 };
 /** Power losses of the runs in which the gateway loses pings on purpose, which the test must notice. */
 const sabotagedKills = 3;
-testPowerLoss(t, { ...load, faultShare: 0, maxAnswerMs: 0 }, sabotagedKills, 'dist/test/long/power-loss.test.js');
+testPowerLoss(
+  t,
+  { ...load, webhookFailureShare: 0, maxAnswerMs: 0 },
+  sabotagedKills,
+  'dist/test/long/power-loss.test.js',
+);

@@ -103,7 +103,7 @@ async function runReaders(t: Test, kills: number, sabotage?: SabotageName) {
   const chance = new SeededChance(seed);
   const changes = new ChangeSignal();
   const onLine = (): void => changes.notify();
-  const merchant = await DiaryMerchant.start({ chance, faultShare: 0, maxAnswerMs: 0, onLine });
+  const merchant = await DiaryMerchant.start({ chance, webhookFailureShare: 0, maxAnswerMs: 0, onLine });
   t.teardown(() => merchant.close());
   const gateway = await GatewayChild.start(t, { sabotage });
   merchant.verifyWith(await gateway.addWebhook(merchant.url));

@@ -23,7 +23,7 @@ const options: KillRunOptions = {
   // Lost events count as backlog too, and must not slow down the load.
   maxBacklog: 5000,
   minAcked: byLength(120, 180),
-  faultShare: 0,
+  webhookFailureShare: 0,
   maxAnswerMs: 25,
   // kill.test.ts checks the store's file after its kills; here the diaries are enough.
   checksFile: false,

@@ -22,7 +22,7 @@ const options: KillRunOptions = {
   maxBacklog: 300,
   minAcked: 600,
   // The merchant fails at one webhook in a hundred, and answers the others within some ms.
-  faultShare: 0.01,
+  webhookFailureShare: 0.01,
   maxAnswerMs: 3,
 };
 

@@ -10,4 +10,9 @@ import { testPowerLoss } from '../helpers/durability/power-run.js';
 const load = { locks: 20, maxUnacked: 3, kills: 1, minLinesPerKill: 150, maxBacklog: 5000, minAcked: 400 };
 /** How many kills are needed until a gateway that loses pings on purpose is found out. */
 const sabotagedKills = 1;
-testPowerLoss(t, { ...load, faultShare: 0, maxAnswerMs: 0 }, sabotagedKills, 'dist/test/system/power-loss.test.js');
+testPowerLoss(
+  t,
+  { ...load, webhookFailureShare: 0, maxAnswerMs: 0 },
+  sabotagedKills,
+  'dist/test/system/power-loss.test.js',
+);

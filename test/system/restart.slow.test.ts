@@ -34,7 +34,7 @@ const options: KillRunOptions = {
   // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 300,
   minAcked: byLength(200, 400),
-  faultShare: 0,
+  webhookFailureShare: 0,
   maxAnswerMs: 20,
 };
 

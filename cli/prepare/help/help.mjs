@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { clonePath, filesBelow, fingerprint, readOrNull } from '../workplace.mjs';
+import { filesBelow, fingerprint, pathInClone, readOrNull } from '../workplace.mjs';
 import { helpSections, MENU_TITLES, pageAddress } from './page-list.mjs';
 import { pageHtml } from './template.mjs';
 
@@ -36,30 +36,30 @@ export function helpInputs() {
 
 /** Renders the pages, unless they are there and were made from the same files. */
 export async function renderHelp({ build }) {
-  const stampFile = clonePath(helpFolder, '.inputs');
-  const stamp = fingerprint([...helpInputs().map((file) => readOrNull(clonePath(file))), readOrNull(lockFile())]);
+  const stampFile = pathInClone(helpFolder, '.inputs');
+  const stamp = fingerprint([...helpInputs().map((file) => readOrNull(pathInClone(file))), readOrNull(lockFile())]);
   if (readOrNull(stampFile) === stamp) return;
-  rmSync(clonePath(helpFolder), { recursive: true, force: true });
+  rmSync(pathInClone(helpFolder), { recursive: true, force: true });
   const assets = await bundleAssets(build);
   // Imported here, since a fresh clone has no packages when this file is loaded.
   const { renderPage } = await import('./markdown.mjs');
   const { files, copies } = renderPages(renderPage, assets);
   const written = [...files, ...assets.map(({ name, text }) => [name, text])];
   for (const [name, text] of written) write(name, text);
-  for (const source of copies) write(copyAddress(source), readFileSync(clonePath(source)));
+  for (const source of copies) write(copyAddress(source), readFileSync(pathInClone(source)));
   const names = [...written.map(([name]) => name), ...[...copies].map(copyAddress)].sort();
   const manifest = Object.fromEntries(names.map((name) => [name, manifestEntry(name)]));
-  writeFileSync(clonePath(helpFolder, 'manifest.json'), JSON.stringify(manifest, null, 2));
+  writeFileSync(pathInClone(helpFolder, 'manifest.json'), JSON.stringify(manifest, null, 2));
   writeFileSync(stampFile, stamp);
 }
 
 /** The file with the version of the renderer. */
-const lockFile = () => clonePath('package-lock.json');
+const lockFile = () => pathInClone('package-lock.json');
 
 /** The script and the style sheet of the pages, minified, with a hash in their names. */
 async function bundleAssets(build) {
   const { outputFiles } = await build({
-    absWorkingDir: clonePath(),
+    absWorkingDir: pathInClone(),
     entryPoints: [`${ownFolder}/search.mjs`, `${ownFolder}/help.css`],
     bundle: true,
     minify: true,
@@ -88,13 +88,13 @@ function renderPages(renderPage, assets) {
   const pageFiles = new Set(menu.flatMap(({ files }) => files));
   const follow = (path) => {
     if (pageFiles.has(path)) return pageAddress(path);
-    if (!COPIED.test(path) || !existsSync(clonePath(path)) || statSync(clonePath(path)).isDirectory()) return null;
+    if (!COPIED.test(path) || !existsSync(pathInClone(path)) || statSync(pathInClone(path)).isDirectory()) return null;
     copies.add(path);
     return copyAddress(path);
   };
   const pages = [...pageFiles].map((file) => {
     const address = pageAddress(file);
-    const text = readFileSync(clonePath(file), 'utf8').replaceAll('\r\n', '\n');
+    const text = readFileSync(pathInClone(file), 'utf8').replaceAll('\r\n', '\n');
     return { file, address, ...renderPage({ file, address, text, follow }) };
   });
   const titles = new Map(pages.map(({ file, title }) => [file, title]));
@@ -114,14 +114,14 @@ function copyAddress(source) {
 }
 
 function write(name, content) {
-  const path = clonePath(helpFolder, name);
+  const path = pathInClone(helpFolder, name);
   mkdirSync(posix.dirname(path), { recursive: true });
   writeFileSync(path, content);
   if (isCompressed(name)) writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }));
 }
 
 function isCompressed(name) {
-  return !name.endsWith('.png') && statSync(clonePath(helpFolder, name)).size >= MIN_COMPRESSED_BYTES;
+  return !name.endsWith('.png') && statSync(pathInClone(helpFolder, name)).size >= MIN_COMPRESSED_BYTES;
 }
 
 /** What the gateway must know about a file; `hasHash` says whether its name changes with its content. */

@@ -2,7 +2,7 @@
 // folder; pages of docs/ that no section names are added to the last one, so that none is left out.
 import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
-import { clonePath, filesBelow } from '../workplace.mjs';
+import { filesBelow, pathInClone } from '../workplace.mjs';
 
 const docs = (...names) => names.map((name) => `docs/${name}.md`);
 
@@ -56,7 +56,7 @@ export function helpSections() {
   const others = filesBelow('docs', '.md').filter((file) => !named.has(file));
   return [...SECTIONS, { title: LAST.title, files: [...others.sort(), ...LAST.files] }].map(({ title, files }) => ({
     title,
-    files: files.filter((file) => existsSync(clonePath(file))),
+    files: files.filter((file) => existsSync(pathInClone(file))),
   }));
 }
 

@@ -1,6 +1,6 @@
 // The software bill of materials, in the format CycloneDX: what the package contains and what npm installs with it.
 import { buildPackages } from '../bundles.mjs';
-import { clonePath } from '../workplace.mjs';
+import { pathInClone } from '../workplace.mjs';
 import { npmOutput } from './npm-output.mjs';
 
 /** Whether a component is a tool of the build, whose code is not part of the package. */
@@ -11,7 +11,7 @@ const nameOf = (reference) => reference.replace(/@[^@]*$/, '');
 /** The bill, as an object. */
 export async function makeBill() {
   const format = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
-  const bill = JSON.parse(await npmOutput(['sbom', ...format, '--omit', 'dev', '--package-lock-only'], clonePath()));
+  const bill = JSON.parse(await npmOutput(['sbom', ...format, '--omit', 'dev', '--package-lock-only'], pathInClone()));
   // npm takes the name from the folder.
   bill.metadata.component.name = 'lockgate';
   bill.metadata.component.properties = [];

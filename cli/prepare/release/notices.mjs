@@ -1,7 +1,7 @@
 // Writes the licences of the packages whose code is in the bundles: whoever passes code on must pass on its licence.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { buildPackages, gatewayBundle, packagesFolder } from '../bundles.mjs';
-import { clonePath, filesBelow, UserError } from '../workplace.mjs';
+import { filesBelow, pathInClone, UserError } from '../workplace.mjs';
 
 /** How esbuild names, in a bundle, the file of a package whose code follows. */
 const originPattern = /^\s*\/\/ (?:\S*?\/)??((?:node_modules\/(?:@[^/\s]+\/)?[^/\s]+\/)+)\S+$/gm;
@@ -14,7 +14,7 @@ const RULE = '-'.repeat(80);
  * no comments, so all other dependencies, except the tools of the build, are taken to be in those.
  */
 export function makeNotices(installed) {
-  const { dependencies } = JSON.parse(readFileSync(clonePath('package.json'), 'utf8'));
+  const { dependencies } = JSON.parse(readFileSync(pathInClone('package.json'), 'utf8'));
   const ofPages = Object.keys(dependencies).filter(
     (name) => !installed.includes(name) && !buildPackages.includes(name),
   );
@@ -30,17 +30,19 @@ export function makeNotices(installed) {
 function bundledFolders() {
   const files = [gatewayBundle, ...filesBelow(packagesFolder, '.js')];
   return files.flatMap((file) =>
-    [...readFileSync(clonePath(file), 'latin1').matchAll(originPattern)].map(([, folder]) => folder.replace(/\/$/, '')),
+    [...readFileSync(pathInClone(file), 'latin1').matchAll(originPattern)].map(([, folder]) =>
+      folder.replace(/\/$/, ''),
+    ),
   );
 }
 
 /** Name, version and licence of an installed package. Throws a UserError if it has no licence. */
 function noticeOf(folder) {
-  const { name, version, license } = JSON.parse(readFileSync(clonePath(folder, 'package.json'), 'utf8'));
-  const files = existsSync(clonePath(folder))
-    ? readdirSync(clonePath(folder)).filter((file) => licenceFile.test(file))
+  const { name, version, license } = JSON.parse(readFileSync(pathInClone(folder, 'package.json'), 'utf8'));
+  const files = existsSync(pathInClone(folder))
+    ? readdirSync(pathInClone(folder)).filter((file) => licenceFile.test(file))
     : [];
   if (files.length === 0 && !license) throw new UserError(`${folder} has no licence, so it can't be passed on.`);
-  const texts = files.map((file) => readFileSync(clonePath(folder, file), 'utf8').trim());
+  const texts = files.map((file) => readFileSync(pathInClone(folder, file), 'utf8').trim());
   return { name: `${name} ${version}, ${license}`, text: texts.join('\n\n') || `License: ${license}` };
 }

@@ -7,7 +7,7 @@ import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buildPackages, programFolder, unbundled } from '../bundles.mjs';
-import { clonePath, filesBelow, printProgress, UserError } from '../workplace.mjs';
+import { filesBelow, pathInClone, printProgress, UserError } from '../workplace.mjs';
 import { makeNotices } from './notices.mjs';
 import { npmOutput } from './npm-output.mjs';
 import { packageReadme } from './package-readme.mjs';
@@ -25,13 +25,13 @@ const readJson = (...place) => JSON.parse(readFileSync(join(...place), 'utf8'));
 export async function makePackage(folder) {
   const stage = mkdtempSync(join(tmpdir(), 'lockgate-package-'));
   try {
-    const [{ files }] = JSON.parse(await npmOutput(['pack', '--dry-run', '--json', '--ignore-scripts'], clonePath()));
+    const [{ files }] = JSON.parse(await npmOutput(['pack', '--dry-run', '--json', '--ignore-scripts'], pathInClone()));
     for (const { path } of files) {
       mkdirSync(dirname(join(stage, path)), { recursive: true });
-      cpSync(clonePath(path), join(stage, path));
+      cpSync(pathInClone(path), join(stage, path));
     }
     const packed = files.map(({ path }) => path);
-    writeFileSync(join(stage, 'README.md'), packageReadme(readFileSync(clonePath('README.md'), 'utf8'), packed));
+    writeFileSync(join(stage, 'README.md'), packageReadme(readFileSync(pathInClone('README.md'), 'utf8'), packed));
     await writeManifest(stage);
     const [{ filename, size, unpackedSize, entryCount }] = JSON.parse(
       await npmOutput(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], stage),
@@ -46,7 +46,7 @@ export async function makePackage(folder) {
 
 /** Writes package.json and THIRD-PARTY-NOTICES.txt of the package, and copies the packages that come with it. */
 async function writeManifest(stage) {
-  const manifest = readJson(clonePath('package.json'));
+  const manifest = readJson(pathInClone('package.json'));
   const needed = neededPackages(manifest);
   writeFileSync(join(stage, 'THIRD-PARTY-NOTICES.txt'), makeNotices(needed));
   manifest.dependencies = Object.fromEntries(needed.map((name) => [name, manifest.dependencies[name]]));
@@ -57,8 +57,8 @@ async function writeManifest(stage) {
   writeFileSync(join(stage, 'package.json'), JSON.stringify(manifest));
   for (const path of await packagePaths(stage)) {
     // Of these, npm packs what bundleDependencies names and what those packages need.
-    const isOwnFile = (source) => !source.slice(clonePath(path).length).includes('node_modules');
-    cpSync(clonePath(path), join(stage, path), { recursive: true, dereference: true, filter: isOwnFile });
+    const isOwnFile = (source) => !source.slice(pathInClone(path).length).includes('node_modules');
+    cpSync(pathInClone(path), join(stage, path), { recursive: true, dereference: true, filter: isOwnFile });
   }
   for (const member of CLONE_MEMBERS) delete manifest[member];
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -67,7 +67,7 @@ async function writeManifest(stage) {
 /** The places in node_modules of what the manifest in `stage` needs, without packages for single platforms. */
 async function packagePaths(stage) {
   const lockFile = join(stage, 'package-lock.json');
-  cpSync(clonePath('package-lock.json'), lockFile);
+  cpSync(pathInClone('package-lock.json'), lockFile);
   // Removes from the lock file what the manifest no longer names; --offline proves that no version is chosen anew.
   await npmOutput(['install', '--package-lock-only', '--ignore-scripts', '--offline'], stage);
   const { packages } = readJson(lockFile);
@@ -82,7 +82,9 @@ async function packagePaths(stage) {
  */
 export function neededPackages({ dependencies }) {
   const imported = filesBelow(programFolder, '.js').flatMap((file) =>
-    [...readFileSync(clonePath(file), 'utf8').matchAll(importPattern)].map(([, named, demanded]) => named ?? demanded),
+    [...readFileSync(pathInClone(file), 'utf8').matchAll(importPattern)].map(
+      ([, named, demanded]) => named ?? demanded,
+    ),
   );
   const packageOf = (specifier) =>
     specifier

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { clonePath, printProgress, reportFailure, run, UserError } from '../workplace.mjs';
+import { pathInClone, printProgress, reportFailure, run, UserError } from '../workplace.mjs';
 import { sectionOf } from './changelog.mjs';
 import { makeBill } from './materials.mjs';
 import { makePackage } from './package.mjs';
@@ -18,7 +18,7 @@ import { tryPackage } from './trial.mjs';
 const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
 const options = {
   rehearse: { type: 'boolean', default: false },
-  out: { type: 'string', default: clonePath('dist', 'release') },
+  out: { type: 'string', default: pathInClone('dist', 'release') },
   'no-try': { type: 'boolean', default: false },
 };
 
@@ -32,7 +32,7 @@ function readOptions() {
 
 /** The version of package.json. Throws a UserError if it is no version. */
 function readVersion() {
-  const { version } = JSON.parse(readFileSync(clonePath('package.json'), 'utf8'));
+  const { version } = JSON.parse(readFileSync(pathInClone('package.json'), 'utf8'));
   if (VERSION.test(version)) return version;
   throw new UserError(`package.json has the version ${JSON.stringify(version)}: expected one such as 1.2.0.`);
 }
@@ -57,7 +57,7 @@ function writeSums(folder, files) {
 async function release() {
   const { rehearse, out, 'no-try': isUntried } = readOptions();
   const version = readVersion();
-  const changes = sectionOf(readFileSync(clonePath('CHANGELOG.md'), 'utf8'), rehearse ? null : version);
+  const changes = sectionOf(readFileSync(pathInClone('CHANGELOG.md'), 'utf8'), rehearse ? null : version);
   if (!rehearse) await refuseChanges();
   const folder = resolve(out);
   rmSync(folder, { recursive: true, force: true });

@@ -329,7 +329,7 @@ export class HttpServer {
    * (interfaces.md §2). People on the dashboard are few.
    */
   async #handleInTurn(route: MerchantRoute, call: Call): Promise<Awaited<ReturnType<MerchantRoute['handle']>>> {
-    if (route.method === 'GET' && call.key !== undefined) await call.parts.ownData.turns.next(call.signal);
+    if (route.method === 'GET' && call.key !== undefined) await call.parts.ownData.readTurns.next(call.signal);
     return await route.handle(call);
   }
 

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { LISTED_STATES, PRESENCES, parseLabelFilter } from '../../locks/list/lock-filter.js';
-import type { LockPosition } from '../../locks/list/lock-list.js';
+import type { ListPosition } from '../../locks/list/lock-list.js';
 import { parseSort, SORTS } from '../../locks/list/lock-order.js';
 import { noSuchMerchant } from '../../store/contract/errors.js';
 import { decodeCursor, type Position } from '../merchant/own-data/cursor.js';
@@ -69,12 +69,12 @@ function someOf<Word extends string>(
 }
 
 /** The values of a cursor; {@link positionOf} reads them back. */
-function toPosition({ value, mac, orderId, offset }: LockPosition): Position {
+function toPosition({ value, mac, orderId, offset }: ListPosition): Position {
   return [value, mac, orderId, offset];
 }
 
 /** @throws LockgateError `input-cursor` */
-function positionOf(cursor: string | undefined, listKey: string): LockPosition | undefined {
+function positionOf(cursor: string | undefined, listKey: string): ListPosition | undefined {
   if (cursor === undefined) return undefined;
   const [value = null, mac, orderId = null, offset] = decodeCursor(listKey, cursor) ?? [];
   if (typeof mac === 'string' && typeof offset === 'number' && typeof orderId !== 'number')

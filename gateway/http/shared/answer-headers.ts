@@ -1,7 +1,7 @@
 /**
- * The headers that every answer of both ports has by default. Answers are for programs and our own pages: no browser
- * may execute or frame one, keep it, or let another site's page read it. The pages of the console and their files
- * replace the policy and the caching by their own (console-pages.ts, help-route.ts).
+ * The headers that every answer has by default, at the operators' port and at the merchants'. Answers are for programs
+ * and our own pages: no browser may execute or frame one, keep it, or let another site's page read it. The pages of the
+ * console and their files replace the policy and the caching by their own (console-pages.ts, help-route.ts).
  */
 export const ANSWER_HEADERS = {
   'x-content-type-options': 'nosniff',

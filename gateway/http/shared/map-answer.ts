@@ -1,4 +1,4 @@
-/** What both ports answer to a page that asks for the streets of its map. */
+/** What the operators' and the merchants' port answer to a page that asks for the streets of its map. */
 import { Days, Seconds } from '../../../proto/clock.js';
 import type { CachedTiles } from '../../map/cached-tiles.js';
 import type { StreetLines } from '../../map/street-lines.js';

@@ -35,7 +35,7 @@ export interface LockListQuery {
 }
 
 /** Where a page starts: after this lock. `orderId` and `offset` are the position in a kept order. */
-export interface LockPosition extends Place {
+export interface ListPosition extends Place {
   readonly orderId: string | null;
   readonly offset: number;
 }
@@ -43,7 +43,7 @@ export interface LockPosition extends Place {
 export interface LockListPage {
   readonly locks: readonly ListedLock[];
   /** The position of the page's last lock; null if there is no further page. */
-  readonly next: LockPosition | null;
+  readonly next: ListPosition | null;
   /** How many locks were looked at for the page. */
   readonly rows: number;
 }
@@ -77,7 +77,7 @@ export class LockList {
   /** Returns one page. Rejects with the signal's reason if the signal is aborted, because the caller has hung up. */
   async page(
     query: LockListQuery,
-    request: { readonly limit: number; readonly after?: LockPosition | undefined; readonly signal?: AbortSignal },
+    request: { readonly limit: number; readonly after?: ListPosition | undefined; readonly signal?: AbortSignal },
   ): Promise<LockListPage> {
     const read: PageRead = { query, limit: request.limit, signal: request.signal, rows: 0 };
     await this.#parts.directory.update(this.#parts.turns);
@@ -94,7 +94,7 @@ export class LockList {
   }
 
   /** The order of the list's first page; undefined if it was dropped. */
-  #keptOrder(listKey: string, { orderId, offset }: LockPosition): Uint32Array | undefined {
+  #keptOrder(listKey: string, { orderId, offset }: ListPosition): Uint32Array | undefined {
     const isPossible = orderId !== null && Number.isSafeInteger(offset) && offset >= 0;
     return isPossible ? this.#orders.find(listKey, orderId) : undefined;
   }

@@ -153,8 +153,8 @@ export interface Store {
    */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
   /**
-   * Returns when the URL's next retry is due, except for these uplink ids, ms since the epoch by the clock of
-   * deliveries (webhooks/webhook-url.ts); null if none waits.
+   * Returns when the URL's next retry is due, except for these uplink ids, ms since the epoch by the delivery clock
+   * (webhooks/webhook-url.ts); null if none waits.
    */
   nextDueAtMs(urlId: number, except?: ReadonlySet<number>): Promise<number | null>;
   /** Stores the progress of URLs in one transaction, except for URLs that the result names. */

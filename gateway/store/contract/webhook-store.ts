@@ -15,11 +15,11 @@ export interface DeliveryWait {
   readonly uplinkId: number;
   /** Attempts since it was last resent. */
   readonly attempts: number;
-  /** The due time, by the clock of deliveries, as {@link Hold.untilMs}. */
+  /** The due time, by the delivery clock, as {@link Hold.untilMs}. */
   readonly atMs: number;
 }
 
-/** Selects pending deliveries: of uplinks after `afterId`, due after `fromMs` by the clock of deliveries. */
+/** Selects pending deliveries: of uplinks after `afterId`, due after `fromMs` by the delivery clock. */
 export interface WaitsPage {
   readonly afterId: number;
   readonly fromMs: number;
@@ -100,7 +100,7 @@ export interface DeliveryReading {
   readonly urlId: number;
   readonly uplink: StoredUplink;
   readonly state: DeliveryState;
-  /** When the next attempt is due, by the clock of deliveries; null if none is planned. */
+  /** When the next attempt is due, by the delivery clock; null if none is planned. */
   readonly nextAttemptAtMs: number | null;
   /** Attempts before the event was last resent; 0 if it never was. */
   readonly attemptsBefore: number;

@@ -1,7 +1,7 @@
 /** Makes the bench's row `console` from what was measured of both pages. Pure, but it reads the sizes of the files. */
 import { loadPages } from '../../../gateway/console/pages.js';
 import { Seconds } from '../../../proto/clock.js';
-import { summarizeRates } from '../measure.js';
+import { summarizeFigures } from '../measure.js';
 import { atLeast, atMost, type BenchRow, type Comparison, notMeasured, withoutPeer } from '../row.js';
 import type { FrameFigures } from './page-figures.js';
 import type { ConsoleSize, PageFigures } from './page-run.js';
@@ -43,7 +43,7 @@ export function consoleRow(size: ConsoleSize, pingsPerSecond: number, pages: rea
     name: 'console',
     title: `${FRAMES}, ${size.locks.toLocaleString('en')} locks`,
     unit: 'a second',
-    rates: summarizeRates(moved.flatMap(({ figures }) => figures.map((each) => each.perSecond))),
+    rates: summarizeFigures(moved.flatMap(({ figures }) => figures.map((each) => each.perSecond))),
     against: [
       withoutPeer(perSecond(slowest.figures), 'a second', FRAMES_FLOOR, `the slowest: ${slowest.name}`),
       withoutPeer(
@@ -93,7 +93,7 @@ function perSecond(figures: readonly FrameFigures[]): number {
 }
 
 function median(values: readonly number[]): number {
-  return summarizeRates(values).median;
+  return summarizeFigures(values).median;
 }
 
 /** The sizes of the pages' files, compressed by gzip. */

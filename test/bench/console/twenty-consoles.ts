@@ -3,7 +3,7 @@ import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { formatMac, parseMac } from '../../../proto/wire/mac.js';
 import type { ChildProgram } from '../load/child-program.js';
 import { lockMac } from '../load/many-locks.js';
-import { measureAlternating, percentile, type Rates, roundCount, summarizeRates } from '../measure.js';
+import { type FigureSummary, measureAlternating, percentile, roundCount, summarizeFigures } from '../measure.js';
 import type { Resources } from '../resources.js';
 import type { ServeSetup } from '../serve-setup.js';
 import { addDashboardUser, type ConsoleSession, logInMerchant, logInOperator } from './logins.js';
@@ -21,8 +21,8 @@ const PAUSE: Milliseconds = Seconds(1);
 
 /** What open consoles add to a figure of a round. */
 export interface ConsoleCost {
-  readonly without: Rates;
-  readonly withConsoles: Rates;
+  readonly without: FigureSummary;
+  readonly withConsoles: FigureSummary;
   readonly pairs: number;
   /** The median and the quartiles of the differences of the pairs. */
   readonly median: number;
@@ -74,10 +74,10 @@ export class TwentyConsoles {
     const [without = [], withConsoles = []] = measured;
     const differences = withConsoles.map((figure, round) => figure - (without[round] ?? 0));
     return {
-      without: summarizeRates(without),
-      withConsoles: summarizeRates(withConsoles),
+      without: summarizeFigures(without),
+      withConsoles: summarizeFigures(withConsoles),
       pairs: rounds,
-      median: summarizeRates(differences).median,
+      median: summarizeFigures(differences).median,
       lower: percentile(differences, 0.25),
       upper: percentile(differences, 0.75),
     };

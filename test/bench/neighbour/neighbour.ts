@@ -9,7 +9,7 @@
  */
 import { TwentyConsoles } from '../console/twenty-consoles.js';
 import type { ChildProgram } from '../load/child-program.js';
-import { summarizeRates } from '../measure.js';
+import { summarizeFigures } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup } from '../serve-setup.js';
@@ -112,8 +112,8 @@ class FloodRunner {
 function rowOf(results: readonly FloodResult[], consolesP99Ms: number, consolesText: string): BenchRow {
   const worst = results.reduce((max, result) => (result.gatewayP99Ms > max.gatewayP99Ms ? result : max));
   const [rates, peerRates] = [
-    summarizeRates(results.map(({ gatewayP99Ms }) => gatewayP99Ms)),
-    summarizeRates(results.map(({ otherServerP99Ms }) => otherServerP99Ms)),
+    summarizeFigures(results.map(({ gatewayP99Ms }) => gatewayP99Ms)),
+    summarizeFigures(results.map(({ otherServerP99Ms }) => otherServerP99Ms)),
   ];
   const requests = results.reduce((sum, { answered }) => sum + Object.values(answered).reduce((a, b) => a + b, 0), 0);
   return {

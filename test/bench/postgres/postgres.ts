@@ -7,7 +7,7 @@
  */
 import { postgresMissing } from '../../helpers/store/postgres/server.js';
 import { startArrivals } from '../load/arrival-times.js';
-import { measureAlternating, percentile, roundCount, summarizeRates } from '../measure.js';
+import { measureAlternating, percentile, roundCount, summarizeFigures } from '../measure.js';
 import { withResources } from '../resources.js';
 import {
   atLeast,
@@ -39,7 +39,7 @@ export async function benchPostgres({ quick, profiles }: BenchOptions): Promise<
     const onPostgres = await SharedGateways.open(resources, { gateways: 1, locks: BENCH_LOCKS, profiles });
     const onSqlite = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1 });
     const works = [() => onPostgres.floodFor(durationMs), async () => (await onSqlite.floodFor(durationMs)).rate];
-    const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeRates);
+    const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeFigures);
     await onPostgres.stop();
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
@@ -66,7 +66,7 @@ export async function benchTwoGateways({ quick, profiles }: BenchOptions): Promi
     const two = await SharedGateways.open(resources, { gateways: 2, locks: BENCH_LOCKS, profiles });
     const one = await SharedGateways.open(resources, { gateways: 1, locks: BENCH_LOCKS });
     const works = [() => two.floodFor(durationMs), () => one.floodFor(durationMs)];
-    const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeRates);
+    const [rates, peerRates] = (await measureAlternating(works, roundCount(quick))).map(summarizeFigures);
     await two.stop();
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
@@ -103,7 +103,7 @@ export async function benchArrivalAcross({ quick }: BenchOptions): Promise<Bench
       // The first round is the warm-up.
       if (round > 0) p99s.push(Math.max(...ofEach));
     }
-    const rates = summarizeRates(p99s);
+    const rates = summarizeFigures(p99s);
     return {
       ...row,
       rates,

@@ -5,7 +5,7 @@
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { ChaosRun } from '../../helpers/chaos/chaos-run.js';
-import { percentile, roundCount, summarizeRates } from '../measure.js';
+import { percentile, roundCount, summarizeFigures } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type BenchRow, withoutPeer } from '../row.js';
 import { rowWithoutPostgres } from './postgres.js';
@@ -13,8 +13,8 @@ import { rowWithoutPostgres } from './postgres.js';
 const LOCKS = 2_000;
 /** Each lock sends a ping in this time, so 400 a second in all. */
 const PING_EVERY = Seconds(5);
-/** How long locks ping before the kill, and after it: the killed gateway is back by then, and has locks again. */
-const KILL_EVERY = Seconds(25);
+/** How long locks ping before the kill, and how long after it: enough for the killed gateway to be back with locks. */
+const SPAN_AROUND_KILL = Seconds(25);
 /** The first run's seed, by which a gateway is chosen and its restart timed; each further run has the next one. */
 const SEED = 1;
 
@@ -30,7 +30,7 @@ export async function benchTakeover({ quick }: BenchOptions): Promise<BenchRow> 
   if (missing !== null) return missing;
   const runs: (readonly Milliseconds[])[] = [];
   for (let run = 0; run < roundCount(quick); run += 1) runs.push(await withResources((each) => killOne(each, run)));
-  const rates = summarizeRates(runs.map((spans) => percentile(spans, 0.99)));
+  const rates = summarizeFigures(runs.map((spans) => percentile(spans, 0.99)));
   return {
     ...row,
     rates,
@@ -47,12 +47,12 @@ async function killOne(resources: Resources, run: number): Promise<readonly Mill
     gateways: 2,
     locks: LOCKS,
     pingEveryMs: PING_EVERY,
-    faultEveryMs: KILL_EVERY,
+    faultEveryMs: SPAN_AROUND_KILL,
     faults: 1,
     only: ['kill'],
     withStandby: false,
-    crowdApart: true,
-    faultShare: 0,
+    locksInOwnProcess: true,
+    webhookFailureShare: 0,
   });
   if (broken.length > 0) throw new Error(`the run broke promises: ${broken.slice(0, 3).join('; ')}`);
   return servedAgain.map(({ milliseconds }) => milliseconds);

@@ -6,7 +6,7 @@
 
 import { systemClock } from '../../../proto/clock.js';
 import { BENCH_MERCHANT, registerLocks } from '../load/lock-logins.js';
-import { measureAlternating, percentile, summarizeRates } from '../measure.js';
+import { measureAlternating, percentile, summarizeFigures } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup } from '../serve-setup.js';
@@ -116,8 +116,8 @@ export function callFigures(reads: readonly ReadFigures[]): CallFigures[] {
 function rowOf(size: ReadsSize, { quietP99Ms, readP99Ms, reads }: ReadsFigures): BenchRow {
   const calls = callFigures(reads);
   const worst = calls.reduce((max, figures) => (figures.p99Ms > max.p99Ms ? figures : max));
-  const rates = summarizeRates(calls.map(({ p99Ms }) => p99Ms));
-  const [ackRates, quietRates] = [summarizeRates(readP99Ms), summarizeRates(quietP99Ms)];
+  const rates = summarizeFigures(calls.map(({ p99Ms }) => p99Ms));
+  const [ackRates, quietRates] = [summarizeFigures(readP99Ms), summarizeFigures(quietP99Ms)];
   const [requests, ms] = [calls.reduce((sum, { count }) => sum + count, 0), reads.reduce((sum, { ms }) => sum + ms, 0)];
   const refused = reads.flatMap(({ refused }) => Object.entries(refused).map(([name, count]) => `${name} × ${count}`));
   const pubacks = ratioTo('PUBACKs, p99, compared with no readers', ackRates, quietRates, { floor: atMost(2) });

@@ -6,7 +6,7 @@
  */
 
 import { TwentyConsoles } from '../console/twenty-consoles.js';
-import { measureAlternating, type Rates, roundCount, summarizeRates } from '../measure.js';
+import { type FigureSummary, measureAlternating, roundCount, summarizeFigures } from '../measure.js';
 import { diskWriteP99Ms } from '../peers/disk-writes.js';
 import { withResources } from '../resources.js';
 import { atMostMore, type BenchOptions, type BenchRow, differenceTo, withoutPeer } from '../row.js';
@@ -35,7 +35,7 @@ function commitSize(before: WrittenSoFar, after: WrittenSoFar): CommitSize {
   return { commits, bytes: Math.ceil((after.bytes - before.bytes) / Math.max(commits, 1)) };
 }
 
-function delayText({ median, minimum, maximum }: Rates): string {
+function delayText({ median, minimum, maximum }: FigureSummary): string {
   return `p99 ${median.toFixed(1)} ms (${minimum.toFixed(1)} to ${maximum.toFixed(1)})`;
 }
 
@@ -66,21 +66,21 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
     const runDisk = async (): Promise<number> => diskWriteP99Ms(setup.data, commit.commits, commit.bytes);
     const runAedes = async (): Promise<number> =>
       (await aedes.generator.sendBySchedule(ROUND_SECONDS * rate, rate)).p99_ms;
-    // `rates` are a row's figures whatever their unit, here the 99th percentiles of the delay, ms.
+    // Here the `rates` of the row are delays: 99th percentiles, in ms.
     const delaysByBroker = await measureAlternating(
       [runLockgate, runDisk, runAedes],
       quick ? roundCount(quick) : ROUNDS,
       WARM_UP_ROUNDS,
       measureHalfRate,
     );
-    const [rates, diskRates, aedesRates] = delaysByBroker.map(summarizeRates);
+    const [rates, diskRates, aedesRates] = delaysByBroker.map(summarizeFigures);
     const consoleCost = await consoles.costOf(runLockgate, quick);
     await setup.stop();
     if (!rates || !diskRates || !aedesRates || !lastFlood) throw new Error('nothing was measured');
     // The medians are added, since the rounds of the two peers are not one pair.
     const median = aedesRates.median + 2 * diskRates.median;
     const peerRates = { median, minimum: median, maximum: median };
-    const { median: half, minimum, maximum } = summarizeRates(halfRates.slice(WARM_UP_ROUNDS));
+    const { median: half, minimum, maximum } = summarizeFigures(halfRates.slice(WARM_UP_ROUNDS));
     const [from, to] = [minimum.toLocaleString('en'), maximum.toLocaleString('en')];
     return {
       name: 'ack',

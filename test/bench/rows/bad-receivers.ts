@@ -5,7 +5,7 @@
  */
 
 import { RECEIVER_BEHAVIOURS, type ReceiverBehaviour } from '../load/webhook-host.js';
-import { percentile, summarizeRates } from '../measure.js';
+import { percentile, summarizeFigures } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup, startReceivers } from '../serve-setup.js';
@@ -83,7 +83,7 @@ async function runRounds(
 export async function benchBadReceivers({ quick: isQuick }: BenchOptions): Promise<BenchRow> {
   const size = { good: 10, bad: 90, pings: isQuick ? 12 : 24, rounds: isQuick ? 1 : 5 };
   const { quiet, bad, growth } = await runBadReceivers(size);
-  const [rates, peerRates] = [summarizeRates(bad), summarizeRates(quiet)];
+  const [rates, peerRates] = [summarizeFigures(bad), summarizeFigures(quiet)];
   return {
     name: 'bad-receivers',
     title: 'from a ping to 10 good receivers next to 90 bad ones, p99',

@@ -4,7 +4,7 @@
  */
 import { describeCpuTime } from '../cpu-share.js';
 import { largeStores } from '../large-stores.js';
-import { measureAlternating, type Rates, roundCount, summarizeRates } from '../measure.js';
+import { type FigureSummary, measureAlternating, roundCount, summarizeFigures } from '../measure.js';
 import { withResources } from '../resources.js';
 import { atLeast, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
@@ -14,7 +14,7 @@ const LOCK_COUNTS = [100, 1000, 10_000] as const;
 
 /** The figures of one gateway. */
 interface SetupFigures {
-  readonly rates: Rates;
+  readonly rates: FigureSummary;
   /** The gateway's CPU time per ping in the last round, as text. */
   readonly cpu: string;
 }
@@ -29,7 +29,7 @@ async function floodAll(setups: readonly ServeSetup[], quick: boolean): Promise<
   });
   const rounds = await measureAlternating(measurements, roundCount(quick));
   return setups.map((setup, index) => ({
-    rates: summarizeRates(rounds[index] ?? []),
+    rates: summarizeFigures(rounds[index] ?? []),
     cpu: describeCpuTime(lastFloods.get(setup)?.gateway ?? null),
   }));
 }

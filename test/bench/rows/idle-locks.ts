@@ -8,7 +8,7 @@ import type { BrokerHostRequest } from '../load/broker-host.js';
 import type { ChildProgram } from '../load/child-program.js';
 import { registerLocks } from '../load/lock-logins.js';
 import type { ManyLocksRequest } from '../load/many-locks.js';
-import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
+import { measureAlternating, roundCount, summarizeFigures } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 
@@ -76,7 +76,7 @@ export function benchIdleLocks({ quick }: BenchOptions): Promise<BenchRow> {
     // No warm-up, since each round starts new processes.
     const [rates, peerRates] = (
       await measureAlternating([measureGrowthWith('gateway'), measureGrowthWith('aedes')], roundCount(quick), 0)
-    ).map(summarizeRates);
+    ).map(summarizeFigures);
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'idle',
@@ -107,7 +107,7 @@ export function benchReconnect({ quick }: BenchOptions): Promise<BenchRow> {
     // In the warm-up the locks connect for the first time.
     const [rates, peerRates] = (
       await measureAlternating([measureReconnectOf(gatewaySetup), measureReconnectOf(aedesSetup)], roundCount(quick))
-    ).map(summarizeRates);
+    ).map(summarizeFigures);
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'reconnect',

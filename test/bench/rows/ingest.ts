@@ -8,7 +8,7 @@
 import { cpuPerPing, describeCpuTime, readCpuTime } from '../cpu-share.js';
 import { LoadGenerator } from '../load/generator.js';
 import { lockLogins } from '../load/lock-logins.js';
-import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
+import { measureAlternating, roundCount, summarizeFigures } from '../measure.js';
 import { MOSQUITTO_MISSING, MosquittoSetup } from '../peers/mosquitto-setup.js';
 import { type Resources, withResources } from '../resources.js';
 import { atLeast, type BenchOptions, type BenchRow, notMeasured, ratioTo } from '../row.js';
@@ -91,7 +91,7 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<BenchRow
     const measurements = [runLockgate, measurePeer(0, () => aedes.run(durationMs))];
     if (mosquitto !== null) measurements.push(measurePeer(1, () => runMosquitto(mosquitto, durationMs)));
     const [rates, aedesRates, mosquittoRates] = (await measureAlternating(measurements, roundCount(quick))).map(
-      summarizeRates,
+      summarizeFigures,
     );
     const findings = setup.stored.findings();
     await setup.stop();
@@ -133,7 +133,7 @@ export function benchUrls({ quick, profiles }: BenchOptions): Promise<BenchRow> 
     };
     const runOneUrl = async (): Promise<number> => (await oneUrlSetup.floodFor(durationMs)).rate;
     const [rates, peerRates] = (await measureAlternating([runFiveUrls, runOneUrl], roundCount(quick))).map(
-      summarizeRates,
+      summarizeFigures,
     );
     await fiveUrlSetup.stop();
     if (rates === undefined || peerRates === undefined || lastFlood === undefined)

@@ -9,7 +9,7 @@ import { readOpenFileLimit } from '../../../gateway/network/descriptor-limit.js'
 import { monotonicMs, systemClock } from '../../../proto/clock.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
 import { ServeProgram } from '../../helpers/cli/serve-program.js';
-import { summarizeRates } from '../measure.js';
+import { summarizeFigures } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import type { BenchRow } from '../row.js';
 
@@ -69,7 +69,7 @@ async function measure(resources: Resources, serve: ServeProgram, locks: number)
     name: 'live',
     title: name,
     unit: 'bytes of memory a lock',
-    rates: summarizeRates([memory_bytes_per_lock]),
+    rates: summarizeFigures([memory_bytes_per_lock]),
     against: [],
     details: [
       `99 % connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed; until then the gateway ` +

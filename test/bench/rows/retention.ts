@@ -6,7 +6,7 @@
 import { Days, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { startFillingStore } from '../large-stores.js';
 import { registerLocks } from '../load/lock-logins.js';
-import { roundCount, summarizeRates } from '../measure.js';
+import { roundCount, summarizeFigures } from '../measure.js';
 import { withResources } from '../resources.js';
 import { type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
@@ -55,7 +55,7 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
     await setup.stop();
     if (lastFlood === undefined || ratesBefore.length === 0 || ratesDuring.length === 0)
       throw new Error('no round was entirely before the deletion, or none entirely during it');
-    const [rates, peerRates] = [summarizeRates(ratesDuring), summarizeRates(ratesBefore)];
+    const [rates, peerRates] = [summarizeFigures(ratesDuring), summarizeFigures(ratesBefore)];
     return {
       name: 'retention',
       title: 'durable pings while old ones are deleted',

@@ -5,7 +5,7 @@
 
 import { largeStores } from '../large-stores.js';
 import { registerLocks } from '../load/lock-logins.js';
-import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
+import { measureAlternating, roundCount, summarizeFigures } from '../measure.js';
 import { withResources } from '../resources.js';
 import { atMost, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { ServeSetup, startServe } from '../serve-setup.js';
@@ -37,7 +37,7 @@ export function benchStart({ quick }: BenchOptions): Promise<BenchRow> {
     };
     const [rates, peerRates] = (
       await measureAlternating([measureStart(largerFolder.data), measureStart(empty)], roundCount(quick))
-    ).map(summarizeRates);
+    ).map(summarizeFigures);
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'start',

@@ -7,7 +7,7 @@ import { GatewayClient } from '../../../cli/client.js';
 import { startArrivals } from '../load/arrival-times.js';
 import type { SenderRequest } from '../load/got-sender.js';
 import { registerLocks } from '../load/lock-logins.js';
-import { measureAlternating, percentile, roundCount, summarizeRates } from '../measure.js';
+import { measureAlternating, percentile, roundCount, summarizeFigures } from '../measure.js';
 import { withResources } from '../resources.js';
 import { atLeast, atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup, startReceivers, startServe } from '../serve-setup.js';
@@ -45,7 +45,7 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<BenchRow> {
       return DELIVERIES / ((await arrived).ms / 1000);
     };
     const [rates, gotRates] = (await measureAlternating([deliverWithLockgate, deliverWithGot], roundCount(quick))).map(
-      summarizeRates,
+      summarizeFigures,
     );
     if (rates === undefined || gotRates === undefined) throw new Error('nothing was measured');
     return {
@@ -76,7 +76,7 @@ export function benchArrival({ quick }: BenchOptions): Promise<BenchRow> {
       // The first round is the warm-up.
       if (round > 0) p99s.push(percentile(lags, 0.99));
     }
-    const rates = summarizeRates(p99s);
+    const rates = summarizeFigures(p99s);
     return {
       name: 'arrival',
       title: 'from PUBACK to the webhook’s arrival, unloaded, p99',

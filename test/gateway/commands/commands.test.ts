@@ -1,6 +1,6 @@
 /**
  * Commands to locks (protocol.md §1, interfaces.md §2): how they are queued, sent, repeated, answered and expired, in
- * every state of the lock, on a manual clock. `CommandBench` is a gateway's command queue without MQTT, with a lock
+ * every state of the lock, on a manual clock. `CommandSetup` is a gateway's command queue without MQTT, with a lock
  * that the test acts for. `takeSent` returns the ids of the commands that the gateway has sent since its last call.
  */
 import t from 'tap';
@@ -11,7 +11,7 @@ import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
-import { CommandBench, START_MS } from '../../helpers/commands/command-bench.js';
+import { CommandSetup, START_MS } from '../../helpers/commands/command-setup.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { testBytes } from '../../helpers/gateway/test-gateway.js';
 
@@ -27,7 +27,7 @@ const COMMANDS = [
 ] as const;
 
 t.test('a command is queued, sent and answered, with the times of each', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   const answers = [
     ['ok', '', 'done'],
@@ -54,7 +54,7 @@ t.test('a command is queued, sent and answered, with the times of each', async (
 
 t.test('every command is sent with its parameters, and expires after its default time', async (t) => {
   for (const [type, parameters, lifetime] of COMMANDS) {
-    const setup = await CommandBench.open(t);
+    const setup = await CommandSetup.open(t);
     const lock = await setup.lock();
     await setup.connectAndPing(lock);
     const { id } = await setup.command(lock, type, { parameters });
@@ -80,7 +80,7 @@ t.test('every command is sent with its parameters, and expires after its default
 });
 
 t.test('a lock gets commands one at a time, in the order of their requests', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const [lock, other] = [await setup.lock(1), await setup.lock(2)];
   for (const type of ['unlock', 'lock', 'reset']) await setup.command(lock, type);
   await setup.command(other, 'reset');
@@ -97,7 +97,7 @@ t.test('a lock gets commands one at a time, in the order of their requests', asy
 });
 
 t.test('an unanswered command is sent again under its id, on the next connection and on a silent one', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   await setup.command(lock, 'reset');
   await setup.command(lock, 'locate-gps');
@@ -135,7 +135,7 @@ t.test('an unanswered command is sent again under its id, on the next connection
 });
 
 t.test('a lock whose first uplink on a connection shows a low battery gets no command', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   const record = await setup.command(lock, 'reset');
   t.match(setup.commands.waitOf(record), { for: 'connection', text: 'lock has never connected' });
@@ -157,7 +157,7 @@ t.test('a lock whose first uplink on a connection shows a low battery gets no co
 });
 
 t.test('a lock that connects and sends nothing gets its command after a second', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   await setup.command(lock, 'reset');
   await setup.connect(lock);
@@ -171,7 +171,7 @@ t.test('a lock that connects and sends nothing gets its command after a second',
 });
 
 t.test('nothing is sent to a lock in airplane mode, nor to a phone', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   await setup.connectAndPing(lock);
   await setup.ping(lock, 80, { ...DEFAULT_POWER, airplane: true });
@@ -192,7 +192,7 @@ t.test('nothing is sent to a lock in airplane mode, nor to a phone', async (t) =
 });
 
 t.test('only the first answer of the lock that got a command counts', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const [lock, other] = [await setup.lock(1), await setup.lock(2)];
   await setup.command(lock, 'unlock');
   await setup.command(lock, 'reset');
@@ -223,7 +223,7 @@ t.test('only the first answer of the lock that got a command counts', async (t) 
 const TIME_AND_MAC_LENGTH = '12:00:00 A4:C1:38:00:00:01 '.length;
 
 t.test('tail shows each change of a command, and stray answers', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   const lines: string[] = [];
   listenToAll(setup.events, (event) => {
@@ -245,7 +245,7 @@ t.test('tail shows each change of a command, and stray answers', async (t) => {
 });
 
 t.test('an answer that comes after the expiry still counts', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   await setup.command(lock, 'unlock');
   await setup.connectAndPing(lock);
@@ -259,7 +259,7 @@ t.test('an answer that comes after the expiry still counts', async (t) => {
 });
 
 t.test('a restart loses no command, and no id is used twice', async (t) => {
-  const first = await CommandBench.open(t);
+  const first = await CommandSetup.open(t);
   const lock = await first.lock();
   for (const type of ['reset', 'unlock', 'locate-cell']) await first.command(lock, type);
   const laterDate = new Date(START_MS + Hours(2)).toISOString();
@@ -269,7 +269,7 @@ t.test('a restart loses no command, and no id is used twice', async (t) => {
   await first.close();
   await first.clock.advance(Minutes(3));
 
-  const second = await CommandBench.open(t, first);
+  const second = await CommandSetup.open(t, first);
   await second.settle();
   t.same(second.takeReported(), ['2 expired'], 'a command whose time passed meanwhile expires');
   await second.connectAndPing(lock);
@@ -279,7 +279,7 @@ t.test('a restart loses no command, and no id is used twice', async (t) => {
   await second.ack(lock, 3);
   await second.close();
 
-  const third = await CommandBench.open(t, first);
+  const third = await CommandSetup.open(t, first);
   await third.connectAndPing(lock);
   t.same(third.takeSent(), [], 'an answered command is not sent again');
   t.equal((await third.command(lock, 'reset')).id, 5);
@@ -297,7 +297,7 @@ t.test('while the store fails, no command is sent and no answer is acknowledged'
         return await store.append(commit);
       },
     });
-  const setup = await CommandBench.open(t, undefined, wrap);
+  const setup = await CommandSetup.open(t, undefined, wrap);
   const lock = await setup.lock();
   await setup.connectAndPing(lock);
   const failed = new Promise<void>((resolve) => setup.events.once('store-failed', () => resolve()));

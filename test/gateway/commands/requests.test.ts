@@ -9,11 +9,11 @@ import { MAX_WAITING_PER_LOCK } from '../../../gateway/commands/command-terms.js
 import { readTwin } from '../../../gateway/commands/twin.js';
 import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
-import { CommandBench, START_MS } from '../../helpers/commands/command-bench.js';
+import { CommandSetup, START_MS } from '../../helpers/commands/command-setup.js';
 import { MERCHANT, testMac } from '../../helpers/gateway/test-gateway.js';
 
 t.test('a request may set a later expiry or a later start', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   await setup.connectAndPing(lock);
   const dawn = new Date(START_MS + Hours(18)).toISOString();
@@ -36,7 +36,7 @@ t.test('a request may set a later expiry or a later start', async (t) => {
 });
 
 t.test('a queued command can be cancelled, a sent one can’t', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   await setup.command(lock, 'unlock');
   await setup.command(lock, 'reset');
@@ -50,7 +50,7 @@ t.test('a queued command can be cancelled, a sent one can’t', async (t) => {
 });
 
 t.test('a lock’s queue has a maximum length', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const [lock, other] = [await setup.lock(1), await setup.lock(2)];
   for (let number = 0; number < MAX_WAITING_PER_LOCK; number += 1) await setup.command(lock, 'reset');
   await t.rejects(setup.command(lock, 'reset'), { code: 'commands-full', message: /100 commands wait for A4:/ });
@@ -63,7 +63,7 @@ t.test('a lock’s queue has a maximum length', async (t) => {
 });
 
 t.test('waitOf says what a command waits for', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   await setup.connectAndPing(lock);
   // After this daily ping, the lock sleeps until the next one, a day later.
@@ -84,7 +84,7 @@ t.test('waitOf says what a command waits for', async (t) => {
 });
 
 t.test('the twin of a lock has its requested and reported settings, and their differences', async (t) => {
-  const setup = await CommandBench.open(t);
+  const setup = await CommandSetup.open(t);
   const lock = await setup.lock();
   const { deviceId } = lock.sender;
   const twin = () => {

@@ -1,4 +1,4 @@
-/** Tiles of both ports: who gets them, and what a browser may keep. */
+/** Tiles at the operators' and the merchants' port: who gets them, and what a browser may keep. */
 import t, { type Test } from 'tap';
 import { DEFAULT_FAIRNESS } from '../../../gateway/fairness/fairness-settings.js';
 import type { Gateway } from '../../../gateway/gateway.js';

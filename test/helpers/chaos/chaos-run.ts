@@ -44,9 +44,9 @@ export interface ChaosOptions {
   /** Whether the database has a synchronous standby. */
   readonly withStandby: boolean;
   /** Whether the locks are in a process of their own. */
-  readonly crowdApart: boolean;
-  /** The share of webhooks, 0 to 1, that the merchant refuses at first. */
-  readonly faultShare: number;
+  readonly locksInOwnProcess: boolean;
+  /** The share of webhooks, 0 to 1, that fail at the merchant the first time. */
+  readonly webhookFailureShare: number;
   /** Makes the gateways break a promise on purpose. */
   readonly sabotage?: SabotageName;
 }
@@ -138,7 +138,7 @@ export class ChaosRun {
   }
 
   async #start(): Promise<void> {
-    const { withStandby, gateways, faultShare, pingEveryMs, crowdApart } = this.#options;
+    const { withStandby, gateways, webhookFailureShare, pingEveryMs, locksInOwnProcess } = this.#options;
     if (this.#faultNames.includes('full-disk')) {
       this.#fullDisk = buildFullDisk(this.#test);
       if (this.#fullDisk === undefined) this.#test.comment('full-disk does nothing here: it needs Linux and g++');
@@ -149,7 +149,7 @@ export class ChaosRun {
     this.#database = new URL(await this.#server.createDatabase()).pathname.slice(1);
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
     const onLine = (): void => this.#signal.notify();
-    this.#merchant = await DiaryMerchant.start({ chance, faultShare, maxAnswerMs: 3, onLine });
+    this.#merchant = await DiaryMerchant.start({ chance, webhookFailureShare, maxAnswerMs: 3, onLine });
     this.#test.teardown(() => this.#merchant.close());
     const keyFolder = tempFolder(this.#test);
     const locks = await this.#provision(keyFolder);
@@ -157,7 +157,7 @@ export class ChaosRun {
     const [first] = this.#gateways;
     this.#merchant.verifyWith((await first?.child.addWebhook(this.#merchant.url)) ?? '');
     const crowd: CrowdOptions = { locks, pingEveryMs, ports: this.#gateways.map(({ child }) => child.mqttPort) };
-    this.#crowd = crowdApart ? new CrowdProcess(this.#test, crowd) : new Crowd(crowd);
+    this.#crowd = locksInOwnProcess ? new CrowdProcess(this.#test, crowd) : new Crowd(crowd);
     const macs = locks.map(({ mac }) => mac);
     this.#commands = new SentCommands(this.#gateways, macs, new SeededChance(this.#chance.between(0, 2 ** 31)));
   }

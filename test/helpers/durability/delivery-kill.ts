@@ -16,7 +16,7 @@ const HUNDRED_DELIVERIES: Omit<KillRunOptions, 'seed' | 'kills' | 'minAcked'> = 
   countedLines: 'arrived',
   minLinesPerKill: 50,
   maxBacklog: 100,
-  faultShare: 0,
+  webhookFailureShare: 0,
   maxAnswerMs: 30,
 };
 

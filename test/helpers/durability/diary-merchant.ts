@@ -29,7 +29,7 @@ export interface DiaryMerchantOptions {
   /** Called after each line of the diary. */
   readonly onLine: () => void;
   /** The share of webhooks that fail at their first arrival. */
-  readonly faultShare: number;
+  readonly webhookFailureShare: number;
   /** The maximum delay of an answer, in ms. */
   readonly maxAnswerMs: number;
 }
@@ -95,10 +95,10 @@ export class DiaryMerchant {
    * after a second failure.
    */
   #chooseFault(id: string): 'hang-up' | 'error' | undefined {
-    const { chance, faultShare } = this.#options;
+    const { chance, webhookFailureShare } = this.#options;
     const isFirst = !this.#seenIds.has(id);
     this.#seenIds.add(id);
-    if (!isFirst || chance.next() >= faultShare) return undefined;
+    if (!isFirst || chance.next() >= webhookFailureShare) return undefined;
     return chance.pick(['hang-up', 'error']);
   }
 

@@ -94,7 +94,7 @@ export class FloodRun {
     const { locks: lockCount, locksWithUrl, sabotage, runSize, powerLoss, environment } = this.#options;
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
     const onLine = (): void => this.#changeSignal.notify();
-    this.#merchant = await DiaryMerchant.start({ chance, faultShare: 0, maxAnswerMs: 0, onLine });
+    this.#merchant = await DiaryMerchant.start({ chance, webhookFailureShare: 0, maxAnswerMs: 0, onLine });
     test.teardown(() => this.#merchant.close());
     const gateway = await GatewayChild.create(test, { sabotage, runSize });
     const size = { locks: lockCount, locksWithUrl, chance: this.#chance };

@@ -37,7 +37,7 @@ export interface KillRunOptions {
   /** A run with fewer acknowledgements fails. */
   readonly minAcked: number;
   /** The share of webhooks that the merchant fails the first time. */
-  readonly faultShare: number;
+  readonly webhookFailureShare: number;
   /** The maximum delay of the merchant's answers, in ms. */
   readonly maxAnswerMs: number;
   /** Makes the gateway lose pings on purpose. */
@@ -128,9 +128,14 @@ export class KillRun {
   }
 
   async #setUp(test: Teardown): Promise<void> {
-    const { faultShare, maxAnswerMs, maxUnacked } = this.#options;
+    const { webhookFailureShare, maxAnswerMs, maxUnacked } = this.#options;
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
-    this.#merchant = await DiaryMerchant.start({ chance, faultShare, maxAnswerMs, onLine: () => this.#onWebhook() });
+    this.#merchant = await DiaryMerchant.start({
+      chance,
+      webhookFailureShare,
+      maxAnswerMs,
+      onLine: () => this.#onWebhook(),
+    });
     test.teardown(() => this.#merchant.close());
     this.#gateway = await this.#startGateway(test);
     this.#merchant.verifyWith(await this.#gateway.addWebhook(this.#merchant.url));
@@ -268,7 +273,7 @@ export class KillRun {
   }
 
   #waitForDelivery(): Promise<boolean> {
-    const seconds = this.#options.faultShare > 0 ? STALL_SECONDS : STALL_SECONDS_WITHOUT_FAULTS;
+    const seconds = this.#options.webhookFailureShare > 0 ? STALL_SECONDS : STALL_SECONDS_WITHOUT_FAULTS;
     const hasAll = (): boolean => this.#merchant.accepted >= this.#count('acked');
     return this.#changeSignal.waitUntilOrStalled(hasAll, () => this.#merchant.arrivals.length, seconds);
   }

@@ -99,7 +99,7 @@ export class TwoGateways {
     const onLine = (): void => this.#signal.notify();
     this.#database = new URL(store).pathname.slice(1);
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
-    this.#merchant = await DiaryMerchant.start({ chance, faultShare: 0, maxAnswerMs: 3, onLine });
+    this.#merchant = await DiaryMerchant.start({ chance, webhookFailureShare: 0, maxAnswerMs: 3, onLine });
     test.teardown(() => this.#merchant.close());
     const { sabotage } = this.#options;
     for (let index = 0; index < 2; index += 1) {

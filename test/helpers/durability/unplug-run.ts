@@ -109,8 +109,8 @@ class CalmingWorld implements World {
     return this.#remainingChanges.length > 0 ? this.#calmMs : Number.POSITIVE_INFINITY;
   }
 
-  take(): WorldEvent | undefined {
-    if (this.#inner.nextAtMs() < this.#calmMs) return this.#inner.take();
+  takeEvent(): WorldEvent | undefined {
+    if (this.#inner.nextAtMs() < this.#calmMs) return this.#inner.takeEvent();
     const [change, ...remaining] = this.#remainingChanges;
     this.#remainingChanges = remaining;
     return change && { atMs: this.#calmMs, change };
@@ -163,7 +163,7 @@ export class OutageRun {
     const changeSignal = new ChangeSignal();
     const merchant = await DiaryMerchant.start({
       chance,
-      faultShare: 0,
+      webhookFailureShare: 0,
       maxAnswerMs: 0,
       onLine: () => changeSignal.notify(),
     });

@@ -60,13 +60,15 @@ export async function advanceToNextTimer(clock: ManualClock): Promise<number> {
 }
 
 /**
- * The deliveries of the gateway's URLs in these states (`kept`: not sent, the URL was disabled), newest event first.
+ * The deliveries in these states (`kept`: not sent, the URL was disabled), newest event first, at most 500. By default
+ * those of all the gateway's URLs.
  */
 export async function readDeliveries(
   { store }: Gateway,
   states: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'kept'],
+  onlyUrlIds?: readonly number[],
 ): Promise<DeliveryReading[]> {
-  const urlIds = (await store.listWebhookUrls()).map(({ id }) => id);
+  const urlIds = onlyUrlIds ?? (await store.listWebhookUrls()).map(({ id }) => id);
   const allEvents = { fromId: 0, toId: 1e9 };
   return await store.webhooks.readDeliveries({ urlIds, states, ...allEvents, limit: 500 });
 }

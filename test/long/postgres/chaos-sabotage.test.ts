@@ -13,7 +13,7 @@ import { postgresMissing } from '../../helpers/store/postgres/server.js';
 const seed = chooseSeed();
 const options: ChaosOptions = {
   ...{ seed, gateways: 2, locks: 30, pingEveryMs: 200, faultEveryMs: 12_000, faults: 2 },
-  ...{ withStandby: false, crowdApart: false, faultShare: 0 },
+  ...{ withStandby: false, locksInOwnProcess: false, webhookFailureShare: 0 },
 };
 /** Whether a run shows a sabotage is partly a matter of chance, so one of this many runs must find it. */
 const MAX_RUNS = 4;

@@ -19,7 +19,7 @@ import { recordTrace } from '../../../gateway/http/operator/trace-record.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import { traceSchemaText } from '../../../proto/trace/schema/trace-schema.js';
-import { CommandBench } from '../../helpers/commands/command-bench.js';
+import { CommandSetup } from '../../helpers/commands/command-setup.js';
 import { root } from '../../helpers/house/our-files.js';
 import { eachLine } from '../../helpers/sim/each-line.js';
 import { linesOf, traceNames } from '../../helpers/sim/hand-traces.js';
@@ -73,30 +73,30 @@ t.test('simulated traces are valid, with the world, commands and bugs', async (t
 });
 
 t.test('recorded and exported traces are valid', async (t) => {
-  // The bench plays a lock against the gateway's code for commands, with a clock that the test moves.
-  const bench = await CommandBench.open(t);
-  const lock = await bench.lock();
-  await bench.connectAndPing(lock);
-  await bench.command(lock, 'siren', { parameters: { seconds: 5 } });
+  // The setup plays a lock against the gateway's code for commands, with a clock that the test moves.
+  const setup = await CommandSetup.open(t);
+  const lock = await setup.lock();
+  await setup.connectAndPing(lock);
+  await setup.command(lock, 'siren', { parameters: { seconds: 5 } });
   const recorded: string[] = [];
-  const stop = await recordTrace(bench, undefined, (line) => recorded.push(line));
-  await bench.command(lock, 'set-power', { parameters: { mode: 'HIGH' } });
-  await bench.ack(lock, 1);
-  await bench.advance(Seconds(5));
-  await bench.ack(lock, 2, 'failed', 'a motor is stuck');
+  const stop = await recordTrace(setup, undefined, (line) => recorded.push(line));
+  await setup.command(lock, 'set-power', { parameters: { mode: 'HIGH' } });
+  await setup.ack(lock, 1);
+  await setup.advance(Seconds(5));
+  await setup.ack(lock, 2, 'failed', 'a motor is stuck');
   const lowBatteryPercent = 8;
-  await bench.ping(lock, lowBatteryPercent);
-  await bench.loseConnection(lock);
-  await bench.advance(Minutes(5));
-  await bench.connectAndPing(lock);
+  await setup.ping(lock, lowBatteryPercent);
+  await setup.loseConnection(lock);
+  await setup.advance(Minutes(5));
+  await setup.connectAndPing(lock);
   stop();
   t.match(recorded.join('\n'), /"event":"ack"/);
   t.same(refusedLines(recorded), []);
 
   const exported: string[] = [];
-  const found = await bench.store.findDevice(lock.mac);
+  const found = await setup.store.findDevice(lock.mac);
   const devices = found === null ? [] : [found.device];
-  for await (const line of exportTrace(bench.store, { devices, sinceMs: 0, untilMs: bench.clock.now() + 1 }))
+  for await (const line of exportTrace(setup.store, { devices, sinceMs: 0, untilMs: setup.clock.now() + 1 }))
     exported.push(line);
   t.match(exported.join('\n'), /"event":"command"/);
   t.match(exported.join('\n'), /"raw":"/);

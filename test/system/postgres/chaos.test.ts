@@ -10,7 +10,7 @@ import { postgresMissing } from '../../helpers/store/postgres/server.js';
 const seed = chooseSeed();
 const options: ChaosOptions = {
   ...{ seed, gateways: 2, locks: 12, pingEveryMs: 300, faultEveryMs: 1500, faults: 1, only: ['kill'] },
-  ...{ withStandby: false, crowdApart: false, faultShare: 0.01 },
+  ...{ withStandby: false, locksInOwnProcess: false, webhookFailureShare: 0.01 },
 };
 
 t.setTimeout(170_000);

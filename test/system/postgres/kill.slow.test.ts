@@ -23,7 +23,7 @@ const options: KillRunOptions = {
   minLinesPerKill: 60,
   maxBacklog: 300,
   minAcked: 240,
-  faultShare: 0.01,
+  webhookFailureShare: 0.01,
   maxAnswerMs: 3,
   checksFile: false,
 };
@@ -53,7 +53,7 @@ t.test('a gateway on PostgreSQL', skip, async (t) => {
   });
 
   await t.test('is found out if it acknowledges first', async (t) => {
-    const few = { locks: 10, kills: 1, minAcked: 120, faultShare: 0, maxBacklog: 5000, maxAnswerMs: 25 };
+    const few = { locks: 10, kills: 1, minAcked: 120, webhookFailureShare: 0, maxBacklog: 5000, maxAnswerMs: 25 };
     const { result } = await runOn(t, server, { ...few, sabotage: 'ack-first' });
     t.ok(
       result.findings.some(({ broken }) => broken === 'missing'),

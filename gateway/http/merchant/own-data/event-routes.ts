@@ -99,7 +99,7 @@ async function answerEvents(call: Call): Promise<HttpAnswer> {
     types: readWords('types', types, (word) => PING_TYPES.includes(word), PING_TYPES.join(', ')),
     reasons: readWords('reasons', reasons, isReason, 'reasons such as REASON_THEFT'),
   };
-  const terms: EventPageTerms = { filter, limit, turns: parts.ownData.turns, signal };
+  const terms: EventPageTerms = { filter, limit, turns: parts.ownData.readTurns, signal };
   let place = placeOf(query as EventQuery, listKey);
   const read = async (): Promise<EventPage> => {
     const page = await readEventPage(parts, merchantId, place, terms).catch((error: unknown) => {

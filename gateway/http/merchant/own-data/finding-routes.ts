@@ -95,7 +95,7 @@ async function listAllFindings(call: Call): Promise<HttpAnswer> {
   let beforeId = after?.[0] as number | undefined;
   let hasMore = true;
   for (let reads = 0; hasMore && items.length < limit && reads < MAX_READS; reads += 1) {
-    await parts.ownData.turns.next(signal);
+    await parts.ownData.readTurns.next(signal);
     const wanted = limit - items.length;
     const found = await parts.store.why.readFindingsOfMerchant(merchantId, wanted + 1, beforeId);
     parts.budgets.chargeRows(merchantId, found.length);

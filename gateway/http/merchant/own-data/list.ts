@@ -109,7 +109,7 @@ export async function listText<Item>(
   toJson: (item: Item) => unknown,
   rest: object,
 ): Promise<NonNullable<HttpAnswer['text']>> {
-  const content = await slicedJson({ name: 'data', items, toJson, rest }, parts.ownData.turns, signal);
+  const content = await slicedJson({ name: 'data', items, toJson, rest }, parts.ownData.readTurns, signal);
   return { type: `${JSON_TYPE}; charset=utf-8`, content };
 }
 

@@ -10,7 +10,7 @@ import {
   type PresenceName,
   parseLabelFilter,
 } from '../../../locks/list/lock-filter.js';
-import type { LockPosition } from '../../../locks/list/lock-list.js';
+import type { ListPosition } from '../../../locks/list/lock-list.js';
 import { parseSort, SORTS } from '../../../locks/list/lock-order.js';
 import type { Device } from '../../../store/contract/devices/device.js';
 import { type Labels, labelsFault, MAX_NAME_CHARS, nameFault } from '../../../store/contract/devices/device-labels.js';
@@ -85,7 +85,7 @@ const listLocks = ownDataRoute({
     const asked = { filter: { merchantId, presences, states, labels, search }, order: parseSort(sort) };
     const listKey = `locks ${JSON.stringify(asked)}`;
     const { limit, after } = readPage(call, listKey, ['any', 'string', 'string', 'number']);
-    const { locks, next, rows } = await lockList.page(asked, { limit, after: after && toLockPosition(after), signal });
+    const { locks, next, rows } = await lockList.page(asked, { limit, after: after && toListPosition(after), signal });
     parts.budgets.chargeRows(merchantId, rows);
     return await longPageAnswer(call, listKey, {
       items: locks,
@@ -100,13 +100,13 @@ const listLocks = ownDataRoute({
  * an order that the gateway remembers for further pages, if there is one. An empty `orderId` stands for null, so that
  * the value's type is always the same.
  */
-function toPosition({ value, mac, orderId, offset }: LockPosition): Position {
+function toPosition({ value, mac, orderId, offset }: ListPosition): Position {
   return [value, mac, orderId ?? '', offset];
 }
 
-function toLockPosition([value, mac, orderId, offset]: Position): LockPosition {
+function toListPosition([value, mac, orderId, offset]: Position): ListPosition {
   return {
-    value: value as LockPosition['value'],
+    value: value as ListPosition['value'],
     mac: mac as Mac,
     orderId: orderId === '' ? null : (orderId as string),
     offset: offset as number,

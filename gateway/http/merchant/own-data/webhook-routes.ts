@@ -104,8 +104,8 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
     },
     handle: async (call) => {
       const { parts, merchantId, signal } = call;
-      const { turns, runClock } = parts.ownData;
-      const nextTurn = (): Promise<void> => turns.next(signal);
+      const { readTurns, runClock } = parts.ownData;
+      const nextTurn = (): Promise<void> => readTurns.next(signal);
       const hours = await readDeliveryHours(parts.store, await findOwnUrl(call), runClock.now(), nextTurn);
       for (const hour of hours) parts.budgets.chargeRows(merchantId, countedEvents(hour));
       return { status: 200, body: { data: hours.map(deliveryHourJson) } };
@@ -174,14 +174,14 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
 /** By id: a new URL comes last. */
 async function listWebhooks(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, signal } = call;
-  const { webhooks, turns } = parts.ownData;
+  const { webhooks, readTurns } = parts.ownData;
   const listKey = `webhooks ${merchantId}`;
   const { limit, after } = readPage(call, listKey, ['number']);
   const afterId = Number(after?.[0] ?? 0);
   const urls = (await parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId && url.id > afterId);
   const data: unknown[] = [];
   for (const url of urls.slice(0, limit)) {
-    await turns.next(signal);
+    await readTurns.next(signal);
     const attempts = await parts.store.webhooks.readNewestAttempts(url.id, SUMMED_ATTEMPTS);
     data.push(webhookJson(await webhooks.settings.read(url), sumUpAttempts(attempts)));
   }
@@ -191,7 +191,7 @@ async function listWebhooks(call: Call): Promise<HttpAnswer> {
 
 async function listDeliveries(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, query, signal } = call;
-  const { webhooks, turns } = parts.ownData;
+  const { webhooks, readTurns } = parts.ownData;
   const { id: urlId } = await findOwnUrl(call);
   const { state, from } = query as { state?: DeliveryState; from?: string };
   const device = (await findQueriedLock(call))?.device;
@@ -206,7 +206,7 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
     fromId: from === undefined ? undefined : await parts.store.webhooks.findFirstUplinkFrom(fromMs),
     after: beforeId === undefined ? undefined : afterEvent(beforeId),
     limit,
-    nextTurn: () => turns.next(signal),
+    nextTurn: () => readTurns.next(signal),
   });
   parts.budgets.chargeRows(merchantId, deliveries.length);
   return await longPageAnswer(call, listKey, {

@@ -85,9 +85,9 @@ export const OWN_WHY_ROUTES: readonly MerchantRoute[] = [
     },
     handle: async (call) => {
       const { parts, merchantId, signal } = call;
-      const { turns } = parts.ownData;
+      const { readTurns } = parts.ownData;
       parts.budgets.chargeRows(merchantId, ROWS_OF_EXPLANATION);
-      const { about, nowMs, steps } = await turns.runExclusive(() => explainFor(call), signal);
+      const { about, nowMs, steps } = await readTurns.runExclusive(() => explainFor(call), signal);
       const mac = about.mac === null ? null : formatMac(about.mac);
       const body = { about: { kind: about.kind, id: about.id, mac_addr: mac }, now: toDate(nowMs) };
       return { status: 200, body: { ...body, steps: steps.map(stepToJson) } };

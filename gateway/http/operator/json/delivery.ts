@@ -127,7 +127,7 @@ export async function showDeliveries(
   { listKey, ...terms }: DeliveryQueryTerms,
 ): Promise<unknown> {
   // The turns of merchants' long reads: only together can all long reads be kept from delaying pings.
-  const nextTurn = (): Promise<void> => merchants.ownData.turns.next();
+  const nextTurn = (): Promise<void> => merchants.ownData.readTurns.next();
   const { deliveries, next } = await readDeliveryPage(store, { ...terms, nextTurn });
   return {
     deliveries: deliveries.map((reading) => deliveryJson(reading, webhooks)),

@@ -67,7 +67,7 @@ async function showEntries(parts: OperatorParts, { query }: { readonly query: Qu
     filter,
     beforeId: after?.[0] as number | undefined,
     limit,
-    nextTurn: () => merchants.ownData.turns.next(),
+    nextTurn: () => merchants.ownData.readTurns.next(),
   });
   return {
     entries: entries.map(entryJson),

@@ -109,7 +109,7 @@ async function findDevice({ store }: OperatorParts, { params }: RouteRequest): P
 
 function readerOf({ store, merchants }: OperatorParts): PastReader {
   // What operators read counts against no merchant's budget.
-  return { store, turns: merchants.ownData.turns, merchantId: OPERATORS, chargeRows: () => undefined };
+  return { store, turns: merchants.ownData.readTurns, merchantId: OPERATORS, chargeRows: () => undefined };
 }
 
 /** @throws LockgateError `input-date` */

@@ -139,9 +139,9 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     answer: Type.Object({ webhooks: Type.Array(Type.Object({ ...webhook, backlog: OrNull(BacklogAnswer) })) }),
     handle: async ({ store, webhooks, figures }) => {
       const readings = (await store.listWebhookUrls()).map((url) => webhooks.settings.read(url));
-      const { store: counted, oldestAgeMs } = await figures.read();
+      const { store: storeFigures, oldestAgeMs } = await figures.read();
       const backlogs = new Map(
-        counted?.backlogs.map((backlog) => [backlog.urlId, backlogJson(backlog, oldestAgeMs(backlog))]),
+        storeFigures?.backlogs.map((backlog) => [backlog.urlId, backlogJson(backlog, oldestAgeMs(backlog))]),
       );
       const listed = (await Promise.all(readings)).map((reading) => {
         return { ...webhookJson(reading), backlog: backlogs.get(reading.url.id) ?? null };

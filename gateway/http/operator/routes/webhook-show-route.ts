@@ -17,10 +17,10 @@ import { Count, MaybeText, MaybeTime, OrNull, Time } from '../schemas.js';
 import { BacklogAnswer, backlogJson } from '../status.js';
 import { webhook, webhookJson } from './webhook-routes.js';
 
-/** The figures are about the attempts of this time. */
-const FIGURES_SPAN = Days(1);
-/** Of more attempts than these, only the newest count: they are read on the thread that takes pings. */
-const MAX_FIGURED_ATTEMPTS = 2_000;
+/** The attempts of the last day are summed up. */
+const SUMMED_SPAN = Days(1);
+/** Of more attempts than these, only the newest are summed up: they are read on the thread that takes pings. */
+const MAX_SUMMED_ATTEMPTS = 2_000;
 
 const ShownWebhook = Type.Object({
   ...webhook,
@@ -34,7 +34,7 @@ const ShownWebhook = Type.Object({
       last_success_at: MaybeTime,
       last_error: OrNull(Type.Object({ at: Time, status: OrNull(Type.Integer()), error: MaybeText })),
     },
-    { description: `The attempts of the last 24 hours; of more than ${MAX_FIGURED_ATTEMPTS}, the newest.` },
+    { description: `The attempts of the last 24 hours; of more than ${MAX_SUMMED_ATTEMPTS}, the newest.` },
   ),
 });
 
@@ -58,8 +58,9 @@ export const WEBHOOK_SHOW_ROUTES: readonly Route[] = [
     answer: Type.Object({ hours: Type.Array(DeliveryHourSchema) }),
     handle: async ({ store, clock, merchants }, { params }) => {
       const url = await findUrl(store, readId(params.id));
-      const { turns } = merchants.ownData;
-      const hours = await readDeliveryHours(store, url, clock.now(), () => turns.next());
+      // Operators' long reads take turns with those of merchants: only together can all be kept from delaying pings.
+      const { readTurns } = merchants.ownData;
+      const hours = await readDeliveryHours(store, url, clock.now(), () => readTurns.next());
       return { hours: hours.map(deliveryHourJson) };
     },
   },
@@ -75,12 +76,13 @@ async function findUrl(store: Store, urlId: number): Promise<WebhookUrl> {
 /** @throws LockgateError `no-such-webhook` */
 async function showWebhook({ store, webhooks, figures, wallClock }: OperatorParts, urlId: number) {
   const url = await findUrl(store, urlId);
-  const { store: counted, oldestAgeMs } = await figures.read();
-  const backlog = counted?.backlogs.find((each) => each.urlId === urlId);
-  const attempts = await store.webhooks.readNewestAttempts(urlId, MAX_FIGURED_ATTEMPTS);
-  const sinceMs = wallClock.now() - FIGURES_SPAN;
+  const { store: storeFigures, oldestAgeMs } = await figures.read();
+  const backlog = storeFigures?.backlogs.find((each) => each.urlId === urlId);
+  const attempts = await store.webhooks.readNewestAttempts(urlId, MAX_SUMMED_ATTEMPTS);
+  const sinceMs = wallClock.now() - SUMMED_SPAN;
   const { lastError, ...sums } = sumUpAttempts(attempts.filter(({ atMs }) => atMs >= sinceMs));
-  // By the clock of deliveries. Events behind the cursor are due at once.
+  // By the delivery clock; `earliestAttemptAtMs` converts to wall-clock time. Events that the URL's cursor has not
+  // reached are due at once.
   const dueAtMs = (backlog?.behind ?? 0) > 0 ? 0 : await store.nextDueAtMs(urlId);
   const nextAtMs = dueAtMs === null ? null : webhooks.earliestAttemptAtMs(urlId, dueAtMs);
   return {

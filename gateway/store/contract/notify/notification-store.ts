@@ -5,7 +5,7 @@
  * A recipient is the operators together, or a merchant. A notification is one trouble: a message is sent when it opens,
  * and another one when it ends. Notices for operators are queued by the commit that stores them (NoticeStore.write).
  *
- * The *clock of deliveries* is wall-clock time at the gateway's start, and monotonic from then on: a jump of the
+ * The *delivery clock* is wall-clock time at the gateway's start, and monotonic from then on: a jump of the
  * machine's clock makes no attempt early or late.
  */
 import { Hours, type Milliseconds, Minutes } from '../../../../proto/clock.js';
@@ -110,7 +110,7 @@ export interface MessageAttempt {
   readonly atMs: number;
   /** Null if it succeeded. */
   readonly failure: { readonly status: number | null; readonly error: string } | null;
-  /** `nextAttemptAtMs` by the clock of deliveries; null if the message is delivered, or given up. */
+  /** `nextAttemptAtMs` by the delivery clock; null if the message is delivered, or given up. */
   readonly nextAttemptAtMs: number | null;
 }
 
@@ -145,7 +145,7 @@ export interface NotificationStore {
   readOpenTroubles(): Promise<OpenTrouble[]>;
   /** Returns a recipient's message that has been due for longest; null if none is due. */
   readDue(recipientId: number, nowMs: number): Promise<DueMessage | null>;
-  /** Returns when the recipient's next message is due, by the clock of deliveries; null if none waits. */
+  /** Returns when the recipient's next message is due, by the delivery clock; null if none waits. */
   nextDueAtMs(recipientId: number): Promise<number | null>;
   /** Releases a held message for its first attempt. Returns false if its trouble has ended meanwhile. */
   release(id: number): Promise<boolean>;

@@ -30,8 +30,8 @@ export interface AttemptRecord {
   /** Whether the table of deliveries has a row for it. An event that waited for another has one before any attempt. */
   readonly hasRow?: boolean;
   /**
-   * The delivery's new state; `delivered` at the first attempt needs no row. `nextAttemptAtMs` is by the clock of
-   * deliveries ({@link Hold.untilMs}); `dead` is given up.
+   * The delivery's new state; `delivered` at the first attempt needs no row. `nextAttemptAtMs` is by the delivery
+   * clock ({@link Hold.untilMs}); `dead` is given up.
    */
   readonly outcome:
     | { readonly state: 'delivered' }

@@ -52,7 +52,7 @@ export interface Failing {
 
 /** A pause that a receiver asked for with Retry-After. */
 export interface Hold {
-  /** The end, by the clock of deliveries: wall-clock time at the gateway's start, and monotonic from then on. */
+  /** The end, by the delivery clock: wall-clock time at the gateway's start, and monotonic from then on. */
   readonly untilMs: number;
   /** The initial length. Clock changes never make the pause longer. */
   readonly spanMs: number;

@@ -124,6 +124,6 @@ export interface NotificationTable {
   ended_state: 'pending' | 'delivered' | 'dead' | 'skipped' | null;
   /** Attempts at the message that is pending. */
   attempts: number;
-  /** By the clock of deliveries; null if no message is pending. */
+  /** By the delivery clock; null if no message is pending. */
   next_attempt_at_ms: number | null;
 }

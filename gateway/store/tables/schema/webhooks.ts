@@ -40,7 +40,7 @@ export interface WebhookUrlTable {
   /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
   failing_for_ms: Generated<number>;
   /**
-   * The end, by the clock of deliveries (wall-clock time at the gateway's start, monotonic from then on), and the
+   * The end, by the delivery clock (wall-clock time at the gateway's start, monotonic from then on), and the
    * initial length of a pause that the receiver asked for; or null.
    */
   held_until_ms: Generated<number | null>;

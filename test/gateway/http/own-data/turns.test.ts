@@ -9,15 +9,15 @@ import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 
 t.test('a read starts when its turn comes; a change and a login do not wait for one', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
-  const { turns } = gateway.merchants.ownData;
+  const { readTurns } = gateway.merchants.ownData;
   // Held up are only reads of merchants, which have a signal: the gateway’s own lists divide their work into turns too.
   const held: (() => void)[] = [];
   let asked: () => void = () => undefined;
   const hasAsked = new Promise<void>((resolve) => {
     asked = resolve;
   });
-  const next = turns.next.bind(turns);
-  turns.next = async (signal) => {
+  const next = readTurns.next.bind(readTurns);
+  readTurns.next = async (signal) => {
     if (signal !== undefined) {
       await new Promise<void>((resolve) => {
         held.push(resolve);
@@ -50,10 +50,10 @@ t.test('a read starts when its turn comes; a change and a login do not wait for 
 
 t.test('the signal of a read says that its client has hung up, not that it was answered', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
-  const { turns } = gateway.merchants.ownData;
-  const next = turns.next.bind(turns);
+  const { readTurns } = gateway.merchants.ownData;
+  const next = readTurns.next.bind(readTurns);
   const signals: AbortSignal[] = [];
-  turns.next = async (signal) => {
+  readTurns.next = async (signal) => {
     if (signal !== undefined) signals.push(signal);
     await next(signal);
   };
@@ -69,7 +69,7 @@ t.test('the signal of a read says that its client has hung up, not that it was a
     headers: { authorization: basicAuthorization(amber.key) },
   }).on('error', () => undefined);
   const aborted = new Promise<void>((resolve) => {
-    turns.next = (signal) =>
+    readTurns.next = (signal) =>
       new Promise((_, reject) => {
         signal?.addEventListener('abort', () => {
           resolve();

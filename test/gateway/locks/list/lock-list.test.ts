@@ -1,7 +1,8 @@
 /**
  * Lists of locks: filters, search, orders, and pages that have each lock once while the locks' states change
- * (interfaces.md §2, §4). The statements that read a page use an index. A lock's belief is what the gateway concludes
- * from its uplinks about its state; its presence says whether it is connected, asleep, late and so on.
+ * (interfaces.md §2, §4). The statement that reads locks from the store uses an index. A lock's belief is what the
+ * gateway concludes from its uplinks about its state; its presence says whether it is connected, asleep, late and so
+ * on.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -9,7 +10,7 @@ import t, { type Test } from 'tap';
 import { type DeviceState, newDeviceState } from '../../../../gateway/locks/device-state.js';
 import { LockDirectory } from '../../../../gateway/locks/list/lock-directory.js';
 import { parseLabelFilter } from '../../../../gateway/locks/list/lock-filter.js';
-import { LockList, type LockListQuery, type LockPosition } from '../../../../gateway/locks/list/lock-list.js';
+import { type ListPosition, LockList, type LockListQuery } from '../../../../gateway/locks/list/lock-list.js';
 import { parseSort, SORTS } from '../../../../gateway/locks/list/lock-order.js';
 import { ReadTurns } from '../../../../gateway/locks/list/read-turns.js';
 import { sortInTurns } from '../../../../gateway/locks/list/sort-in-turns.js';
@@ -89,7 +90,10 @@ function someState(mac: Parameters<typeof newDeviceState>[0], chance: SeededChan
   if (chance.next() < 0.05) state.belief.state = 'LOW_BATTERY';
   if (chance.next() < 0.02)
     state.ping = {
-      ...{ credential: 1, life: 0, boot: 1, sequence: 1 },
+      credential: 1,
+      life: 0,
+      boot: 1,
+      sequence: 1,
       timeMs: NOW_MS,
       reason: 'REASON_THEFT',
       kind: 'gps',
@@ -106,7 +110,7 @@ const queryOf = (sort: string, filter: LockListQuery['filter'] = {}): LockListQu
 /** All pages of a list as ids; `between` runs after each page. */
 async function readAll(list: LockList, query: LockListQuery, limit: number, between = () => {}): Promise<number[]> {
   const ids: number[] = [];
-  for (let after: LockPosition | undefined; ; ) {
+  for (let after: ListPosition | undefined; ; ) {
     const page = await list.page(query, { limit, after });
     ids.push(...page.locks.map(({ device }) => device.id));
     if (page.next === null) return ids;
@@ -196,10 +200,11 @@ t.test('locks that are removed while a list is read are left out', async (t) => 
   );
 });
 
-t.test('a page is read with an index, without a scan of all locks and without sorting', async (t) => {
+t.test('the store reads locks by MAC with an index, without a scan of all locks and without sorting', async (t) => {
   const { folder } = await setUpList(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   t.teardown(() => db.close());
+  // As readDevices of gateway/store/tables/devices/devices.ts, with which LockDirectory reads the locks.
   const plan = (where: string): string =>
     (
       db

@@ -50,7 +50,7 @@ export interface PastReader {
 export function merchantReader({ parts, merchantId, signal }: Pick<Call, 'parts' | 'merchantId' | 'signal'>) {
   const { store, ownData, budgets } = parts;
   const chargeRows = (rows: number): void => budgets.chargeRows(merchantId, rows);
-  return { store, turns: ownData.turns, merchantId, signal, chargeRows };
+  return { store, turns: ownData.readTurns, merchantId, signal, chargeRows };
 }
 
 /** A ping with its stored bytes decoded. */

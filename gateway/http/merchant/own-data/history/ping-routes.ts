@@ -55,7 +55,7 @@ const listPings = ownDataRoute({
     const filter = { types, reasons, fromMs, toMs };
     const beforeId = after?.[0] as number | undefined;
     const { pings, nextBeforeId } = await readPingPage(merchantReader(call), device.id, { filter, beforeId, limit });
-    const data = await eventBodies(pings, call.parts.ownData.turns, call.signal);
+    const data = await eventBodies(pings, call.parts.ownData.readTurns, call.signal);
     const next = nextBeforeId === null ? null : [nextBeforeId];
     return await longPageAnswer(call, listKey, { items: data, toJson: (body) => body, next });
   },

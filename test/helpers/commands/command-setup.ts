@@ -32,7 +32,7 @@ export interface PlayedLock {
 }
 
 /** The parts of the gateway, and functions that act as a lock or an operator. */
-export class CommandBench {
+export class CommandSetup {
   readonly clock: ManualClock;
   readonly events = new GatewayEvents();
   readonly folder: string;
@@ -53,36 +53,36 @@ export class CommandBench {
     this.events.on('stray-ack', ({ commandId, why }) => this.reported.push(`${commandId} stray: ${why}`));
   }
 
-  /** Opens a bench on a new folder, or on the folder of a closed bench. `wrap` may replace methods of the store. */
-  static async open(test: Teardown, previous?: CommandBench, wrap = (store: Store) => store): Promise<CommandBench> {
-    const bench = new CommandBench(previous?.folder ?? tempFolder(test), previous?.clock ?? new ManualClock(START_MS));
-    const opened = await openStore(bench.folder);
+  /** Opens a setup on a new folder, or on the folder of a closed setup. `wrap` may replace methods of the store. */
+  static async open(test: Teardown, previous?: CommandSetup, wrap = (store: Store) => store): Promise<CommandSetup> {
+    const setup = new CommandSetup(previous?.folder ?? tempFolder(test), previous?.clock ?? new ManualClock(START_MS));
+    const opened = await openStore(setup.folder);
     test.teardown(() => opened.close().catch(() => undefined));
-    const { clock, events, sessions } = bench;
+    const { clock, events, sessions } = setup;
     const store = wrap(opened);
-    bench.store = store;
-    bench.locks = new Locks(store, clock, () => undefined);
-    await bench.locks.load();
+    setup.store = store;
+    setup.locks = new Locks(store, clock, () => undefined);
+    await setup.locks.load();
     // Commands and Ingest need each other, so Commands gets the ingest through this object.
     const holder: { ingest?: Ingest } = {};
-    bench.commands = new Commands({
+    setup.commands = new Commands({
       store,
       events,
       clock,
       wallClock: clock,
-      findLock: (deviceId) => bench.locks.find(deviceId),
+      findLock: (deviceId) => setup.locks.find(deviceId),
       sessionOf: (deviceId) => sessions.ofLock(deviceId),
       recordEvent: (...eventArguments) => holder.ingest?.recordEvent(...eventArguments),
     });
-    const { commands, locks } = bench;
-    bench.ingest = new Ingest({ store, locks, clock, events, commands, onStored: () => undefined });
-    holder.ingest = bench.ingest;
+    const { commands, locks } = setup;
+    setup.ingest = new Ingest({ store, locks, clock, events, commands, onStored: () => undefined });
+    holder.ingest = setup.ingest;
     await commands.load();
     if (previous === undefined) await store.addMerchant(MERCHANT, clock.now());
-    return bench;
+    return setup;
   }
 
-  /** Stops the bench; {@link open} can continue with its folder. */
+  /** Stops the setup; {@link open} can continue with its folder. */
   async close(): Promise<void> {
     await this.commands.stop();
     await this.ingest.stop();
@@ -126,7 +126,7 @@ export class CommandBench {
     lock.session = session;
     this.sessions.add(session);
     this.ingest.recordEvent(sender.deviceId, mac, { type: 'connect', source: sender.source, atMs: this.clock.now() });
-    this.commands.listening(session);
+    this.commands.subscribed(session);
     await this.settle();
   }
 
@@ -152,7 +152,7 @@ export class CommandBench {
     await this.ping(lock, batteryPercent);
   }
 
-  /** The lock sends a ping: of a theft if its battery is low, otherwise of a movement. */
+  /** The lock sends a ping: of a movement, or below 10 %, where a lock reports only thefts, of a theft. */
   async ping(lock: PlayedLock, batteryPercent = 80, power: PowerSettings = DEFAULT_POWER): Promise<void> {
     const sensorValues = {
       firmwareVersion: '2.4.1',
