@@ -136,15 +136,15 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   };
   try {
     const { store } = watch;
-    const descriptors = new DescriptorWatch({ descriptors: new Descriptors(), events, clock: systemClock, now });
-    started.push(stopStep('the watch on descriptors', async () => descriptors.stop()));
+    const descriptorWatch = new DescriptorWatch({ descriptors: new Descriptors(), events, clock: systemClock, now });
+    started.push(stopStep('the watch on descriptors', async () => descriptorWatch.stop()));
     const canStore = (): Promise<boolean> => watch.canWrite();
     return await startParts(config, options, {
       store,
       canStore,
       events,
       health,
-      descriptors,
+      descriptorWatch,
       started,
       stop,
       now,
@@ -168,8 +168,8 @@ function refuseSpeed({ store }: Config, { speed = 1 }: GatewayOptions): void {
 
 /** Starts all parts after the store, in the order of their dependencies. */
 async function startParts(config: Config, options: GatewayOptions, base: GatewayBase): Promise<Gateway> {
-  const { store, canStore, events, health, descriptors, started, stop } = base;
-  const metrics = new Metrics(events, health, descriptors.descriptors);
+  const { store, canStore, events, health, descriptorWatch, started, stop } = base;
+  const metrics = new Metrics(events, health, descriptorWatch.descriptors);
   const keys = await openSecrets(store, config);
   const { clocks, clock, wallClock } = await startClocks(options, base);
   const interfaces = await startInterfaces(config, options, base, metrics);
@@ -198,7 +198,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   const refusals = startRefusals(base, clock);
   const stateParts = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands };
   const others = { usage, notices, newEvents, caches: [directory, closedLocks] };
-  const lockParts = { ...stateParts, ...others, budgets, refusals, dispatcher, canStore, descriptors, started };
+  const lockParts = { ...stateParts, ...others, budgets, refusals, dispatcher, canStore, descriptorWatch, started };
   const { broker, accounts } = await startIdentity(config, options, lockParts, started);
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));

@@ -75,7 +75,7 @@ export interface GatewayBase {
   readonly canStore: () => Promise<boolean>;
   readonly events: GatewayEvents;
   readonly health: Health;
-  readonly descriptors: DescriptorWatch;
+  readonly descriptorWatch: DescriptorWatch;
   /** For each started part the step that stops it, in the order in which the parts were started. */
   readonly started: StopStep[];
   readonly stop: () => Promise<void>;

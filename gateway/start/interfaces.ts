@@ -55,7 +55,7 @@ export async function startInterfaces(
   base: GatewayBase,
   metrics: Metrics,
 ): Promise<Interfaces> {
-  const { health, started, events, now, descriptors } = base;
+  const { health, started, events, now, descriptorWatch } = base;
   const fairness = config.fairness ?? DEFAULT_FAIRNESS;
   // Budgets use only differences of times, so their clock may start at 0.
   const budgets = new HttpBudgets(fairness, options.httpBudgetClock ?? new RunClock(0));
@@ -76,7 +76,7 @@ export async function startInterfaces(
   // The server is started before the object exists from which it reads the merchants' parts.
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
-    ...httpAccess(config, 'merchant', descriptors),
+    ...httpAccess(config, 'merchant', descriptorWatch),
     host: config.httpHost,
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
@@ -116,7 +116,7 @@ export function startOperator(
   config: Config,
   parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | 'map' | keyof HttpAccess> & {
     readonly broker: Broker;
-    readonly descriptors: DescriptorWatch;
+    readonly descriptorWatch: DescriptorWatch;
     readonly locks: Locks;
     readonly closedLocks: ClosedLocks;
     readonly dispatcher: Dispatcher;
@@ -124,13 +124,13 @@ export function startOperator(
   { http, delays, map }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
-  const { broker, store, clock, clocks, descriptors, figures, locks, closedLocks, dispatcher } = parts;
-  const { limit = null } = descriptors.descriptors;
+  const { broker, store, clock: runClock, clocks: recordedClocks, figures, locks, closedLocks, dispatcher } = parts;
+  const { descriptors } = parts.descriptorWatch;
   const startedAt = toDate(systemClock.now());
   const pingRate = new PingRate(parts.events);
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
-    ...httpAccess(config, 'operator', descriptors),
+    ...httpAccess(config, 'operator', parts.descriptorWatch),
     consoleHosts: config.consoleHosts,
     map,
     host: config.operatorHost,
@@ -156,16 +156,16 @@ export function startOperator(
         certificate_end: endJson(broker.certificateEndMs),
       },
       http: { host: config.httpHost, port: http.port },
-      descriptors: { open: descriptors.descriptors.open ?? null, limit },
+      descriptors: { open: descriptors.open ?? null, limit: descriptors.limit ?? null },
       ...figuresJson({
         figures: await figures.read(),
         presences: [...closedLocks.openOnly(locks.all())].map(({ presence }) => presence.presence),
         isCircuitOpen: (urlId) => dispatcher.isCircuitOpen(urlId),
         worstDelayMs: delays.ms,
       }),
-      run_clock: toDate(clock.now()),
-      run_speed: clocks.speed,
-      clock: clockJson(clocks.reading()),
+      run_clock: toDate(runClock.now()),
+      run_speed: recordedClocks.speed,
+      clock: clockJson(recordedClocks.reading()),
     }),
   });
   return server;
@@ -178,15 +178,18 @@ function sumCounts(counts: Iterable<readonly [name: string, count: number]>): nu
 /** Which connections an HTTP port accepts, and which proxies it trusts. */
 type HttpAccess = Pick<OperatorServerOptions, 'connections' | 'proxies'>;
 
-/** The access of one port. Its connections may use at most a quarter of the descriptors for locks. */
+/**
+ * The access of one port. Its connections take file descriptors that locks could use, so it accepts at most a quarter
+ * as many connections as there may be locks.
+ */
 function httpAccess(
   { httpPerAddress, trustedProxies }: Config,
   caller: 'merchant' | 'operator',
-  watch: DescriptorWatch,
+  descriptorWatch: DescriptorWatch,
 ): HttpAccess {
   const proxies = new TrustedProxies(trustedProxies);
-  const maxConnections = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
+  const maxConnections = Math.min(MAX_CONNECTIONS, Math.ceil(descriptorWatch.descriptors.forLocks / 4));
   const limits = { total: maxConnections, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
-  const roomFor = (socket: Socket): DescriptorRoom => watch.roomFor(caller, socket);
+  const roomFor = (socket: Socket): DescriptorRoom => descriptorWatch.roomFor(caller, socket);
   return { proxies, connections: new HttpConnections({ limits, proxies, roomFor }) };
 }

@@ -55,7 +55,7 @@ interface LockServiceParts {
   readonly refusals: RefusalRecorder;
   readonly dispatcher: Dispatcher;
   readonly canStore: () => Promise<boolean>;
-  readonly descriptors: DescriptorWatch;
+  readonly descriptorWatch: DescriptorWatch;
 }
 
 /** Starts ingest, with a start event for each known lock, and the commands. */
@@ -98,12 +98,12 @@ export async function startIdentity(
   parts: LockServiceParts,
   started: StopStep[],
 ): Promise<{ broker: Broker; accounts: Accounts }> {
-  const { store, events, clock, wallClock, commands, dispatcher, descriptors } = parts;
+  const { store, events, clock, wallClock, commands, dispatcher, descriptorWatch } = parts;
   const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
   retention.start();
   started.push(stopStep('the deletion of old data', () => retention.stop()));
   // Once all locks are connected, no descriptor may be left for loading files.
-  if (descriptors.expectLocks(await store.countDevices())) await loadRequestChecks();
+  if (descriptorWatch.expectLocks(await store.countDevices())) await loadRequestChecks();
   const sessions = new Sessions();
   const { locks, ingest, notices } = parts;
   const ownership = store.ownership.locks;
@@ -128,8 +128,8 @@ export async function startIdentity(
     port: config.mqttPort,
     tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
     isProxy: (address) => proxies.trusts(address),
-    limits: guardLimits(config, options, descriptors),
-    roomFor: (raw) => descriptors.roomFor('lock', raw),
+    limits: guardLimits(config, options, descriptorWatch),
+    roomFor: (raw) => descriptorWatch.roomFor('lock', raw),
     guardClock: options.guardClock,
     onSubscribed: (session) => commands.subscribed(session),
   });

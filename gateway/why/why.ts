@@ -9,7 +9,7 @@ import { type Finding, newVerdict, type UplinkEvent } from '../../proto/power/ju
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { RuleName } from '../../proto/power/rules.js';
 import { uplinkLabel } from '../../proto/why/history.js';
-import { afterSteps, believedStep, lastEndStep, lastUplinkStep } from '../../proto/why/moment.js';
+import { afterMomentSteps, believedStep, lastConnectionEndStep, lastUplinkStep } from '../../proto/why/moment.js';
 import { silenceStep } from '../../proto/why/silence.js';
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { brokenSteps, uplinkCase, uplinkSteps } from '../../proto/why/uplink.js';
@@ -339,11 +339,11 @@ async function momentSteps(parts: WhyContext, lock: HistoryLock, atMs: number): 
     believedStep(POWER_MODEL, belief, atMs, isPast),
     silence,
     ...(await lateSteps(parts, lock, silence)),
-    ...lastEndStep(history),
+    ...lastConnectionEndStep(history),
     lastUplinkStep(history),
     ...refusalSteps(await parts.refusals.read(lock.deviceId), atMs),
     ...(await waitingSteps(parts, lock, atMs)),
-    ...(isPast ? afterSteps(POWER_MODEL, history, atMs) : []),
+    ...(isPast ? afterMomentSteps(POWER_MODEL, history, atMs) : []),
   ];
 }
 

@@ -7,7 +7,14 @@ import { describeSpan, describeTime } from '../power/judge/words.js';
 import type { PowerModel } from '../power/model.js';
 import { isKnownReason } from '../wire/reasons.js';
 import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
-import { afterSteps, believedStep, CONNECTION_END_WHY, lastEndStep, lastUplinkStep, uplinkText } from './moment.js';
+import {
+  afterMomentSteps,
+  believedStep,
+  CONNECTION_END_WHY,
+  lastConnectionEndStep,
+  lastUplinkStep,
+  uplinkText,
+} from './moment.js';
 import { REASON_WHY } from './reasons.js';
 import { silenceStep } from './silence.js';
 import { SECTIONS, step, type WhyStep } from './step.js';
@@ -30,7 +37,7 @@ export function connectSteps(model: PowerModel, history: JudgedHistory, event: C
     believedStep(model, beliefBefore, atMs, IS_PAST),
     ...(beliefBefore.isConnected ? [] : [silenceStep(model, beliefBefore, atMs)]),
     // With the belief before the event, in which the lock's last connection is not yet this one.
-    ...lastEndStep({ ...history, belief: beliefBefore }),
+    ...lastConnectionEndStep({ ...history, belief: beliefBefore }),
     ...purposeSteps(history.after),
     ...endSteps(history.after, atMs),
   ];
@@ -108,7 +115,7 @@ export function disconnectSteps(model: PowerModel, history: JudgedHistory, event
     lastUplinkStep(history),
     believedStep(model, belief, atMs, IS_PAST),
     silenceStep(model, belief, atMs),
-    ...afterSteps(model, history, atMs),
+    ...afterMomentSteps(model, history, atMs),
   ];
 }
 

@@ -52,7 +52,7 @@ export const CONNECTION_END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Obj
 });
 
 /** How the lock's last connection ended; no step if the lock is connected or never was. */
-export function lastEndStep({ before, belief }: JudgedHistory): WhyStep[] {
+export function lastConnectionEndStep({ before, belief }: JudgedHistory): WhyStep[] {
   const lastDisconnect = before.findLast((event) => event.type === 'disconnect' && event.source === 'lock');
   const lastGatewayEvent = before.findLast((event) => event.type === 'gateway');
   if (belief.isConnected || belief.offlineSinceMs === null) return [];
@@ -90,7 +90,7 @@ export function uplinkText({ uplink, atMs }: UplinkEvent): string {
 }
 
 /** The steps about what came after the moment, and what that reveals about the moment. */
-export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs: number): WhyStep[] {
+export function afterMomentSteps(model: PowerModel, { after }: JudgedHistory, momentMs: number): WhyStep[] {
   const steps: WhyStep[] = [];
   // If the next gateway event is a start, the gateway was not listening at the moment.
   const listening = after.find((event) => event.type === 'gateway' && event.state === 'start');

@@ -144,7 +144,7 @@ function addRun(sim: Command): void {
     .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA] (default: ./data).')
     .option('--speed <n>', 'Live: how many times faster than real time.', parseSpeed, 1)
     .option('--secrets <file>', 'Live: a file with the locks and their secrets, lines of MAC,SECRET.')
-    .option('--merchant <name>', 'Live: the merchant of added locks; optional if the gateway has only one.')
+    .option('--merchant <name>', 'Live: without --secrets, the merchant to add the locks to (default: the only one).')
     .option('--ca <file>', 'Live: a file with certificates (PEM) to trust for mqtts://.')
     .option('--list-bugs', 'List the firmware bugs and exit.')
     .option('--json', 'Print JSON for programs.')

@@ -115,7 +115,7 @@ function addReplay(trace: Command): void {
         'Add unknown locks as simulated locks, and give known simulated locks a new secret.',
       ).conflicts('secrets'),
     )
-    .option('--merchant <name>', 'The merchant of added locks; optional if the gateway has only one.')
+    .option('--merchant <name>', 'The merchant to which --provision adds locks (default: the only one).')
     .option('--speed <times>', 'How many times faster than the trace; max for no pauses.', parseSpeed, 1)
     .option('--as-now', 'Replay as if the first event happened now, with new uplink numbers.')
     .addHelpText('after', REPLAY_HELP)

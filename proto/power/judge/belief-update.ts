@@ -14,7 +14,10 @@ import { BELIEF_LIMITS, type Belief, type BelievedPosition, type MutableKey, set
 import type { UplinkEvent } from './event.js';
 import { NEVER, rowOfState, stateRow } from './state.js';
 
-/** Updates the belief from an uplink. Returns whether that changed the effective state or the window. */
+/**
+ * Updates the belief from an uplink. Returns whether the effective state or the high window changed, or whether it is
+ * now known which of several high windows is in force.
+ */
 export function updateBelief(model: PowerModel, belief: Belief, event: UplinkEvent): boolean {
   const { body } = event.uplink;
   const isPowerChanged = updatePower(belief, event);
@@ -84,8 +87,7 @@ function updateFromPing(belief: Belief, event: UplinkEvent, ping: Ping): boolean
   return isChanged;
 }
 
-/** An uplink whose lock state is unknown changes nothing. */
-function updateLockState(belief: Belief, event: UplinkEvent, lockState: LockState): void {
+function updateLockState(belief: Belief, event: UplinkEvent, lockState: Exclude<LockState, 'unknown'>): void {
   const order = compareToKey(belief.lockStateFrom, event);
   if (order < 0 || (order === 0 && lockState <= belief.lockState)) return;
   setKeyFromEvent(belief.lockStateFrom, event);

@@ -108,6 +108,27 @@ function withEqualNumbers(lines: readonly string[], file: string): string {
   return file;
 }
 
+t.test('a line’s own finding does not hide one of the same rule about another uplink', async (t) => {
+  const file = join(folder, 'late.jsonl');
+  const ping = (at: string, sequence: number, date = at): object => {
+    const content = { ping_type: 'cellular', reason: 'REASON_PERIOD_TRACKING', lock_state: 'locked' };
+    return { at, mac: LOCK, event: 'ping', ping: { ...content, battery_percent: 80, boot: 1, sequence, date } };
+  };
+  const lines = [
+    { trace: 'lockgate', version: 1, locks: { [LOCK]: {} } },
+    { at: '2026-11-20T06:00:00.000Z', mac: LOCK, event: 'connect' },
+    ping('2026-11-20T06:00:01.000Z', 1),
+    ping('2026-11-21T16:00:01.000Z', 3),
+    // Made 22 h after the first ping and 12 h before the one that came before it.
+    ping('2026-11-21T16:00:02.000Z', 2, '2026-11-21T04:00:01.000Z'),
+  ];
+  writeFileSync(file, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+  const late = await why(`${file}:5`);
+  t.ok(hasStep(late, 'rule-broken', 'period-too-soon', /The period sequence of 2026-11-21T04/), 'its own');
+  const other = /^It showed that the earlier uplink 1\/3 broke period-too-soon, .*sequence of 2026-11-21T16/;
+  t.ok(hasStep(late, 'finding', 'period-too-soon', other), 'that of the ping before it');
+});
+
 t.test('the standard input and gzip give the same explanation as the file', async (t) => {
   const bytes = readFileSync(AIRPLANE);
   const { steps } = await why(`${AIRPLANE}:6`);

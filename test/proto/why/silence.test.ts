@@ -6,7 +6,7 @@ import { Days, Hours } from '../../../proto/clock.js';
 import type { DisconnectCause, JudgeEvent } from '../../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { HistoryReplay, type JudgedHistory } from '../../../proto/why/history.js';
-import { afterSteps, lastEndStep } from '../../../proto/why/moment.js';
+import { afterMomentSteps, lastConnectionEndStep } from '../../../proto/why/moment.js';
 import { SILENCES, type Silence, silenceStep } from '../../../proto/why/silence.js';
 import type { WhyStep } from '../../../proto/why/step.js';
 import { cellular, uplink } from '../../helpers/pair/judged-uplinks.js';
@@ -179,7 +179,7 @@ t.test(
 
 t.test('steps say how the last connection ended, what came next, and whether the lock was out of reach', async (t) => {
   const endOf = (cause: DisconnectCause): string =>
-    lastEndStep(historyAt(at('07:00:00'), visit(DAILY, {}, cause)))[0]?.sentence ?? '';
+    lastConnectionEndStep(historyAt(at('07:00:00'), visit(DAILY, {}, cause)))[0]?.sentence ?? '';
   const ended = 'Its last connection ended at 2026-11-20T06:02:00.000Z: ';
   const lost =
     'the network may have lost it; a lock with something to send retries after 10, 30 and 60 s, then every 5 min, ' +
@@ -197,7 +197,7 @@ t.test('steps say how the last connection ended, what came next, and whether the
     { type: 'gateway', state: 'stop', atMs: at('06:30:00') },
     { type: 'gateway', state: 'start', atMs: at('06:40:00') },
   ];
-  t.match(lastEndStep(historyAt(at('06:35:00'), [...open, ...restart.slice(0, 1)]))[0], { code: 'gateway' });
+  t.match(lastConnectionEndStep(historyAt(at('06:35:00'), [...open, ...restart.slice(0, 1)]))[0], { code: 'gateway' });
 
   const late: JudgeEvent = {
     ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('11:00:05') },
@@ -205,7 +205,7 @@ t.test('steps say how the last connection ended, what came next, and whether the
   };
   const reconnect: JudgeEvent = { type: 'connect', source: 'lock', atMs: at('11:00:00') };
   const moment = historyAt(at('09:00:00'), visit(DAILY, {}, 'dropped'), [reconnect, late]);
-  const whileOutOfReach = afterSteps(POWER_MODEL, moment, at('09:00:00'));
+  const whileOutOfReach = afterMomentSteps(POWER_MODEL, moment, at('09:00:00'));
   t.equal(
     sentenceOf(whileOutOfReach, 'after', 'next-contact'),
     'Next contact: it connected at 2026-11-20T11:00:00.000Z, 2 h later.',
@@ -215,7 +215,7 @@ t.test('steps say how the last connection ended, what came next, and whether the
     'One uplink made before then arrived late, from 2026-11-20T11:00:05.000Z on, the first 3 h after it was made: ' +
       'the lock was out of reach and buffered them.',
   );
-  const whileDown = afterSteps(POWER_MODEL, historyAt(at('06:35:00'), open, restart.slice(1)), at('06:35:00'));
+  const whileDown = afterMomentSteps(POWER_MODEL, historyAt(at('06:35:00'), open, restart.slice(1)), at('06:35:00'));
   t.equal(sentenceOf(whileDown, 'after', 'listening'), 'The gateway listened again from 2026-11-20T06:40:00.000Z on.');
   t.equal(sentenceOf(whileDown, 'after', 'nothing'), 'Nothing has come from it since.');
 });

@@ -38,7 +38,7 @@ export function addSimShell(sim: Command): void {
     .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA] (default: ./data).')
     .option('--speed <n>', 'Live: how many times faster than real time.', parseSpeed, 1)
     .option('--secrets <file>', 'Live: a file with the lock and its secret, a line of MAC,SECRET.')
-    .option('--merchant <name>', 'Live: the merchant of an added lock; optional if the gateway has only one.')
+    .option('--merchant <name>', 'Live: without --secrets, the merchant to add the lock to (default: the only one).')
     .option('--ca <file>', 'Live: a file with certificates (PEM) to trust for mqtts://.')
     .option('--no-history', 'Don’t store typed lines.')
     .option('--json', 'Print JSON Lines for programs.')

@@ -3,11 +3,11 @@
  * kind, a code, and the section of a document that it rests on. proto/why/ makes the steps about the power model, the
  * rules and uplinks (messages of locks); this file adds those about lines. Pure.
  */
-import type { Finding } from '../../../../proto/power/judge/event.js';
+import { compareKeys, type Finding, type UplinkKey } from '../../../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import { connectSteps, disconnectSteps, sentCommandSteps } from '../../../../proto/why/connection.js';
-import { afterSteps, believedStep, lastEndStep, lastUplinkStep } from '../../../../proto/why/moment.js';
+import { afterMomentSteps, believedStep, lastConnectionEndStep, lastUplinkStep } from '../../../../proto/why/moment.js';
 import { silenceStep } from '../../../../proto/why/silence.js';
 import { SECTIONS, step, type WhyStep } from '../../../../proto/why/step.js';
 import { brokenSteps, uplinkCase, uplinkSteps } from '../../../../proto/why/uplink.js';
@@ -62,9 +62,9 @@ function otherEventSteps({ judged: { event, history }, atMs }: ExplainedLine, fi
         ...broken,
         believedStep(POWER_MODEL, history.belief, atMs, isPast),
         silenceStep(POWER_MODEL, history.belief, atMs),
-        ...lastEndStep(history),
+        ...lastConnectionEndStep(history),
         lastUplinkStep(history),
-        ...afterSteps(POWER_MODEL, history, atMs),
+        ...afterMomentSteps(POWER_MODEL, history, atMs),
       ];
     }
   }
@@ -95,19 +95,20 @@ function repeatSteps({ event, firstLine }: JudgedLine): WhyStep[] {
   return [step('message', event.novelty, SECTIONS.wire, sentence, event.atMs)];
 }
 
-/** The findings about other lines of the lock that this line led to or withdrew. */
+/** The findings about other uplinks of the lock that this line led to or withdrew. */
 function otherLineSteps({ judged: { event, history }, findings, atMs }: ExplainedLine): WhyStep[] {
   const { verdict } = history;
-  const isOfLine = (about: Finding['about']): boolean =>
-    about === null ||
-    (event.type === 'uplink' && event.uplink.boot === about.boot && event.uplink.sequence === about.sequence);
-  const rulesOfLine = new Set(findings.map(({ rule }) => rule));
-  const laterFindings = verdict.findings.filter(({ about, rule }) => !isOfLine(about) && !rulesOfLine.has(rule));
+  const isOfLine = (about: UplinkKey): boolean =>
+    event.type === 'uplink' && event.uplink.boot === about.boot && event.uplink.sequence === about.sequence;
+  // A finding about an uplink whose line has been forgotten names this line, so it is already among `findings`.
+  const isListed = (rule: string, about: UplinkKey): boolean =>
+    findings.some((each) => each.rule === rule && each.about !== null && compareKeys(each.about, about) === 0);
   return [
-    ...laterFindings.map(({ rule, severity, about, message }) => {
-      const key = about === null ? '' : ` ${about.boot}/${about.sequence}`;
-      const sentence = `It showed that the earlier uplink${key} broke ${rule}, a ${severity}: ${message}`;
-      return step('finding', rule, SECTIONS.judge, sentence, atMs);
+    ...verdict.findings.flatMap(({ rule, severity, about, message }) => {
+      if (about === null || isOfLine(about) || isListed(rule, about)) return [];
+      const uplink = `${about.boot}/${about.sequence}`;
+      const sentence = `It showed that the earlier uplink ${uplink} broke ${rule}, a ${severity}: ${message}`;
+      return [step('finding', rule, SECTIONS.judge, sentence, atMs)];
     }),
     ...verdict.withdrawn
       .filter(({ about }) => !isOfLine(about))

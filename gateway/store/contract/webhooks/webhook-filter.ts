@@ -28,7 +28,7 @@ export const NO_FILTER: WebhookFilter = Object.freeze({
   labels: null,
 });
 
-/** Whether every ping passes the filter, and nothing else. */
+/** Whether no member of the filter is set, as in {@link NO_FILTER}. */
 export function isEmptyFilter({ events, reasons, pingTypes, labels }: WebhookFilter): boolean {
   return events === null && reasons === null && pingTypes === null && labels === null;
 }

@@ -1,24 +1,29 @@
-/** The statements that write and read the tables of a store that is moved here from SQLite (`db move`). */
+/**
+ * The statements that write and read the tables of a store that is moved here from SQLite (`db move`).
+ *
+ * In PostgreSQL each gateway writes a *slot* of the log of its own, and a *position*, a place in the log, has an id for
+ * each slot (contract/log/log-position.ts). SQLite's ids are all in {@link DENSE_SLOT}, so there a position is one id.
+ */
+import { DENSE_SLOT } from '../../contract/log/log-position.js';
 import { CURSOR_COLUMN, POSITION_COLUMNS } from '../../move/moved-tables.js';
 import type { MovedValue } from '../../move/rows-sum.js';
 import type { Sql } from '../sql.js';
 
-/** The slot of the ids that SQLite gave. */
-const MOVED_SLOT = 0;
-/** The tables whose rows name their slot. */
-const WITH_SLOT: ReadonlySet<string> = new Set(['uplink', 'webhook_gap']);
+/** The tables that have a column `slot`. */
+const TABLES_WITH_SLOT: ReadonlySet<string> = new Set(['uplink', 'webhook_gap']);
 
 /** A table to be filled. */
 export interface TargetTable {
   readonly name: string;
   /** The columns in SQLite, in the order of the values. */
   readonly columns: readonly string[];
-  /** The type of each in PostgreSQL, such as `bigint`. */
+  /** The type in which each column's values are sent to PostgreSQL, such as `bigint`. */
   readonly types: readonly string[];
 }
 
 /**
- * Reads the types of a table's columns.
+ * Reads the types of a table's columns. The cursor and the positions of a URL are sent as SQLite has them, as ids:
+ * {@link insertRows} stores the cursor in a table of its own, and positions as JSON.
  *
  * @throws Error if a column is not there: the two schemas differ
  */
@@ -30,7 +35,7 @@ export async function targetTable(sql: Sql, name: string, columns: readonly stri
   );
   const typeByColumn = new Map(rows.map((row) => [row.column_name, row.data_type]));
   const types = columns.map((column) => {
-    if (name === 'webhook_url' && (column === CURSOR_COLUMN || POSITION_COLUMNS.has(column))) return 'bigint';
+    if (isCursor(name, column) || isPosition(name, column)) return 'bigint';
     const type = typeByColumn.get(column);
     if (type === undefined) throw new Error(`the column ${column} of ${name} has no place in PostgreSQL`);
     return type;
@@ -44,14 +49,12 @@ export async function insertRows(sql: Sql, table: TargetTable, rows: readonly (r
   const values = Object.fromEntries(columns.map((_, index) => [`v${index}`, rows.map((row) => row[index])]));
   const arrays = types.map((type, index) => `@v${index}::${type}[]`).join(', ');
   const source = `unnest(${arrays}) AS t (${columns.map((_, index) => `v${index}`).join(', ')})`;
-  const own = columns.flatMap((column, index) =>
-    name === 'webhook_url' && column === CURSOR_COLUMN ? [] : [{ column, from: `t.v${index}` }],
-  );
-  const written = own.map(({ column, from }) => ({
-    column,
-    from: isPosition(name, column) ? positionOf(from) : from,
-  }));
-  if (WITH_SLOT.has(name)) written.push({ column: 'slot', from: String(MOVED_SLOT) });
+  const written = columns.flatMap((column, index) => {
+    if (isCursor(name, column)) return [];
+    const value = `t.v${index}`;
+    return [{ column, from: isPosition(name, column) ? positionAfter(value) : value }];
+  });
+  if (TABLES_WITH_SLOT.has(name)) written.push({ column: 'slot', from: String(DENSE_SLOT) });
   await sql.run(
     `INSERT INTO ${name} (${written.map(({ column }) => `"${column}"`).join(', ')})
      SELECT ${written.map(({ from }) => from).join(', ')} FROM ${source}`,
@@ -60,7 +63,7 @@ export async function insertRows(sql: Sql, table: TargetTable, rows: readonly (r
   if (name !== 'webhook_url') return;
   const [id, cursor] = ['id', CURSOR_COLUMN].map((column) => `t.v${columns.indexOf(column)}`);
   await sql.run(
-    `INSERT INTO url_cursor (url_id, slot, id) SELECT ${id}, ${MOVED_SLOT}, ${cursor} FROM ${source}`,
+    `INSERT INTO url_cursor (url_id, slot, id) SELECT ${id}, ${DENSE_SLOT}, ${cursor} FROM ${source}`,
     values,
   );
 }
@@ -69,18 +72,22 @@ function isPosition(table: string, column: string): boolean {
   return table === 'webhook_url' && POSITION_COLUMNS.has(column);
 }
 
-/** A position as JSON, of an id that SQLite gave. */
-function positionOf(id: string): string {
-  return `CASE WHEN ${id} = 0 THEN '{}'::jsonb WHEN ${id} > 0 THEN jsonb_build_object('${MOVED_SLOT}', ${id}) END`;
+function isCursor(table: string, column: string): boolean {
+  return table === 'webhook_url' && column === CURSOR_COLUMN;
+}
+
+/** SQL for the position after an id of SQLite, as JSON: `{}`, the start of the log, for 0; NULL for NULL. */
+function positionAfter(id: string): string {
+  return `CASE WHEN ${id} = 0 THEN '{}'::jsonb WHEN ${id} > 0 THEN jsonb_build_object('${DENSE_SLOT}', ${id}) END`;
 }
 
 /** The statement that reads a table back, with the values that {@link toMovedValues} converts. */
 export function readStatement({ name, columns, types }: TargetTable): string {
   const list = columns.map((column, index) => {
     if (isPosition(name, column))
-      return `CASE WHEN w."${column}" IS NOT NULL THEN coalesce(w."${column}" ->> '${MOVED_SLOT}', '0') END`;
-    if (name === 'webhook_url' && column === CURSOR_COLUMN)
-      return `(SELECT c.id::text FROM url_cursor c WHERE c.url_id = w.id AND c.slot = ${MOVED_SLOT})`;
+      return `CASE WHEN w."${column}" IS NOT NULL THEN coalesce(w."${column}" ->> '${DENSE_SLOT}', '0') END`;
+    if (isCursor(name, column))
+      return `(SELECT c.id::text FROM url_cursor c WHERE c.url_id = w.id AND c.slot = ${DENSE_SLOT})`;
     // As text, since ids of users are larger than exact numbers of JavaScript.
     return types[index] === 'bigint' ? `w."${column}"::text` : `w."${column}"`;
   });
@@ -100,10 +107,10 @@ export function toMovedValues({ types }: TargetTable, row: Readonly<Record<strin
  * It becomes U+FFFD, as in what a lock sends to a gateway on PostgreSQL.
  */
 export function storable({ name, columns }: TargetTable, row: readonly MovedValue[]): readonly MovedValue[] {
-  const isHeld = (value: MovedValue, index: number): boolean =>
-    typeof value === 'string' && (value.includes('\0') || (isFilter(index) && value.includes('\\u0000')));
   const isFilter = (index: number): boolean => name === 'webhook_url' && columns[index] === 'filter';
-  if (!row.some(isHeld)) return row;
+  const isUnstorable = (value: MovedValue, index: number): boolean =>
+    typeof value === 'string' && (value.includes('\0') || (isFilter(index) && value.includes('\\u0000')));
+  if (!row.some(isUnstorable)) return row;
   return row.map((value, index) => {
     if (typeof value !== 'string') return value;
     const text = value.replaceAll('\0', '\uFFFD');
