@@ -79,7 +79,7 @@ export function installStep(set) {
  */
 async function rebuildDriver(set) {
   rmSync(stampFile, { force: true });
-  await runNpm(['rebuild', driver], { last: 'compiling the driver, if there is no prebuilt one' });
+  await runNpm(['rebuild', driver], { last: 'compiling the SQLite driver, if there is no prebuilt one' });
   if (!driverLoads())
     throw new UserError(`${driver} was rebuilt but still does not load in Node.js ${process.version}.`);
   writeStamp(set);

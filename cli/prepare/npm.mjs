@@ -46,7 +46,7 @@ export function npmCommand() {
 }
 
 /**
- * npm's environment, for the case that node-gyp compiles the driver: with all cores, and with the headers of the
+ * npm's environment, for the case that node-gyp compiles the SQLite driver: with all cores, and with the headers of the
  * installed Node.js. node-gyp would otherwise download headers, which a closed network refuses. A user's own settings
  * win, and headers of a different version of Node.js are not used.
  */

@@ -10,7 +10,7 @@ import { ScriptedWorld, type World, type WorldEvent } from '../../firmware-sim/w
 import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { RULES } from '../../proto/power/rules.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { findingsIn, RUN_STARTS_MS, rulesBroken, traceOf } from '../helpers/sim/judged-run.js';
 
 /** One lock of each kind: in MID with ride tracking, in HIGH, in recovery. */
@@ -73,7 +73,7 @@ function scriptedWorld(power: PowerSettings): World {
  * How many locks of each kind the scripted fleet has, and how many locks the fleet in a generated world: the first pair
  * in `npm test`, the second in `npm run test:long`.
  */
-const [LOCKS_OF_KIND, GENERATED_LOCKS] = byLength([1, 6], [2, 9]);
+const [LOCKS_OF_KIND, GENERATED_LOCKS] = quickOrLong([1, 6], [2, 9]);
 
 /** The rules that the scripted fleet breaks if all its locks have these bugs. */
 function brokenByScript(...bugs: Bug[]): string[] {

@@ -4,21 +4,21 @@
 import t, { type Test } from 'tap';
 import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { type HealthyRun, healthyRun, rulesUnexplained } from '../helpers/sim/healthy-run.js';
 
 /**
- * A small fleet in which most bugs show. Here and below, `byLength` picks the first value in `npm run test:slow` and
+ * A small fleet in which most bugs show. Here and below, `quickOrLong` picks the first value in `npm run test:slow` and
  * the second in `npm run test:long`.
  */
-const EVERYDAY = { ...byLength({ locks: 10, days: 2.2 }, { locks: 25, days: 3 }), pace: 'everyday' } as const;
+const EVERYDAY = { ...quickOrLong({ locks: 10, days: 2.2 }, { locks: 25, days: 3 }), pace: 'everyday' } as const;
 /** For bugs that need a lock in a rare state, airplane mode or low battery: the smallest fleet with enough of them. */
 const WITH_RARE_STATES = { locks: 25, days: 3, pace: 'everyday' } as const;
 const NEEDS_RARE_STATES: readonly string[] = ['talks-in-airplane', 'talks-on-empty'];
 const WITH_THEFTS = { locks: 12, days: 1, pace: 'lively' } as const;
 
 /** The fleet with a missing function. It needs a restart of a modem, which not every seed has in a few days. */
-const OMITTING = byLength({ seed: '1', locks: 6, days: 4 }, { seed: 'week', locks: 9, days: 7 });
+const OMITTING = quickOrLong({ seed: '1', locks: 6, days: 4 }, { seed: 'week', locks: 9, days: 7 });
 
 t.setTimeout(120_000);
 

@@ -26,7 +26,7 @@ import {
 } from '../helpers/durability/fleet-uplinks.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { lockSender } from '../helpers/mqtt/lock-sender.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 import { START_MS } from '../helpers/pair/judged-uplinks.js';
@@ -34,7 +34,7 @@ import { openStore } from '../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 /** The first number in `npm test`, the second in `npm run test:long`. */
-const LOCKS = byLength(200, 1000);
+const LOCKS = quickOrLong(200, 1000);
 const SHARE_LATE = 0.2;
 const SHARE_REPEATED = 0.2;
 /** How many uplinks arrive before the clock advances. They are stored in one commit. */
@@ -313,7 +313,7 @@ function reasonOf(body: FleetUplink['uplink']['body']): string {
 }
 
 /** The first number in `npm test`, the second in `npm run test:long`. */
-const MQTT_LOCKS = byLength(15, 50);
+const MQTT_LOCKS = quickOrLong(15, 50);
 /** Over how many connections, one after another, a lock sends its uplinks. */
 const CONNECTIONS = 3;
 

@@ -8,16 +8,16 @@ import { Hours, Minutes } from '../../proto/clock.js';
 import { UNNAMED_LOCK } from '../../proto/trace/trace.js';
 import { DEFAULT_POWER } from '../../proto/wire/ping.js';
 import { testMac } from '../helpers/gateway/test-gateway.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { healthyRun } from '../helpers/sim/healthy-run.js';
 import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
 import { WorldTruth } from '../helpers/sim/world-truth.js';
 
 /**
- * The fleet of the first test, and how many connections must at least be cut in it. `byLength` picks the first value in
- * `npm test` and the second in `npm run test:long`.
+ * The fleet of the first test, and how many connections must at least be cut in it. `quickOrLong` picks the first value
+ * in `npm test` and the second in `npm run test:long`.
  */
-const [HEALTHY, MIN_CUTS] = byLength(
+const [HEALTHY, MIN_CUTS] = quickOrLong(
   [{ locks: 16, days: 8, commandsPerDay: 2 }, 15],
   [{ locks: 30, days: 10, commandsPerDay: 1 }, 50],
 );

@@ -1,7 +1,8 @@
 /**
  * `npm run pictures`: runs the demo with a seed, drives the dashboard in Chromium, and writes the pictures that README
- * and docs/console.md show, one of the terminal among them. With `--look FOLDER` it writes every screen of both pages
- * there instead, in three widths, light and dark, for somebody to look at.
+ * and docs/console.md show, one of the terminal among them. With `--look FOLDER` it writes every screen of the
+ * merchants' dashboard and of the operators' console there instead, in three widths, light and dark, for somebody to
+ * look at.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +59,7 @@ async function viewsOf({ waitForStolen }: RunningDemo): Promise<readonly View[]>
   ];
 }
 
-/** The screens that only operators have, and those of both pages that differ there. */
+/** The screens that only the operators' console has, and those that look different there than on the dashboard. */
 const OPERATOR_VIEWS: readonly View[] = ['now', 'deliveries', 'live', 'audit', 'nodes', 'settings'].map((address) => {
   return { name: `operator-${address}`, address };
 });
@@ -146,7 +147,7 @@ async function lookAtPage(page: BrowserPage, name: string, folder: string): Prom
   });
 }
 
-/** Takes every screen of both pages, the forms before the login, and the help. */
+/** Takes every screen of the dashboard and of the operators' console, the forms before the login, and the help. */
 async function lookAtAll(
   browser: Browser,
   page: BrowserPage,

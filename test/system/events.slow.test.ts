@@ -11,13 +11,13 @@ import { DiaryLock } from '../helpers/durability/diary-lock.js';
 import { type Arrival, DiaryMerchant } from '../helpers/durability/diary-merchant.js';
 import type { SabotageName } from '../helpers/durability/sabotage.js';
 import { GatewayChild } from '../helpers/gateway/gateway-child.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- test/system/events.slow.test.ts`;
 const LOCKS = 8;
-const KILLS = byLength(1, 20);
+const KILLS = quickOrLong(1, 20);
 /** Pings that are acknowledged after each start, before the gateway is killed or the test ends. */
 const PINGS_PER_START = 150;
 /** Maximum time that each step of the test may take. */

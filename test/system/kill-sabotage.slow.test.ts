@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/durability/delivery-check.js';
 import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
 import type { EventSabotageName } from '../helpers/durability/sabotage.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
@@ -19,10 +19,10 @@ const options: KillRunOptions = {
   maxUnacked: 3,
   kills: 1,
   // Diary lines (sent, acknowledged or arrived) from a start to the kill.
-  minLinesPerKill: byLength(60, 90),
+  minLinesPerKill: quickOrLong(60, 90),
   // Lost events count as backlog too, and must not slow down the load.
   maxBacklog: 5000,
-  minAcked: byLength(120, 180),
+  minAcked: quickOrLong(120, 180),
   webhookFailureShare: 0,
   maxAnswerMs: 25,
   // kill.test.ts checks the store's file after its kills; here the diaries are enough.
@@ -91,7 +91,7 @@ t.test('the same check detects each sabotage', async (t) => {
     t.equal(findings.length, hits, `${name} breaks only this promise`);
   });
   // In the quick form kill.test.ts alone shows that there are no findings without sabotage.
-  const healthy = byLength<readonly KillRunOptions[]>([], [options]).map(async (withoutSabotage) => {
+  const healthy = quickOrLong<readonly KillRunOptions[]>([], [options]).map(async (withoutSabotage) => {
     const { findings } = await KillRun.run(t, withoutSabotage);
     t.same(findings, [], `without sabotage there are no findings: ${summarize(findings)}\nrepeat: ${repeat}`);
   });

@@ -12,7 +12,7 @@ import { ChangeSignal } from '../helpers/clocks/change-signal.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
 import { DiaryLock } from '../helpers/durability/diary-lock.js';
 import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -27,13 +27,13 @@ const options: KillRunOptions = {
   seed,
   locks: 30,
   maxUnacked: 3,
-  kills: byLength(1, 3),
+  kills: quickOrLong(1, 3),
   signal: 'SIGTERM',
   // Diary lines (sent, acknowledged or arrived) from a start to the next kill; at most twice as many.
   minLinesPerKill: 100,
   // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 300,
-  minAcked: byLength(200, 400),
+  minAcked: quickOrLong(200, 400),
   webhookFailureShare: 0,
   maxAnswerMs: 20,
 };
@@ -61,7 +61,7 @@ async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
     ['operator', /^lockgate: the operator’s interface can't listen on 127\.0\.0\.1:\d+/],
   ] as const;
   // The quick form tries only the last port, when the other two are open.
-  for (const [name, why] of refusals.slice(byLength(2, 0))) {
+  for (const [name, why] of refusals.slice(quickOrLong(2, 0))) {
     const otherFolder = path.join(tempFolder(t), 'data');
     const ports = refusals.flatMap(([each]) => [`--${each}-port`, each === name ? taken : '0']);
     const args = ['serve', '--data', otherFolder, ...ports];

@@ -13,7 +13,7 @@ import {
   type OutageRunOptions,
   type OutageRunResult,
 } from '../helpers/durability/unplug-run.js';
-import { byLength } from '../helpers/house/test-length.js';
+import { quickOrLong } from '../helpers/house/test-length.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { livelyWorld } from '../helpers/sim/lively-world.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
@@ -63,8 +63,8 @@ const unplugged: OutageRunOptions = {
   // are ten minutes ahead; an uplink that is delayed by five of them looks punctual, and its connection too long.
   speed: 100,
   // In the quick form only the next test has a kill -9.
-  outages: byLength<readonly Outage[]>([AFTER_SIGTERM], [AFTER_SIGTERM, AFTER_KILL]),
-  calmAfterMs: byLength(Minutes(17), Minutes(30)),
+  outages: quickOrLong<readonly Outage[]>([AFTER_SIGTERM], [AFTER_SIGTERM, AFTER_KILL]),
+  calmAfterMs: quickOrLong(Minutes(17), Minutes(30)),
   worldOf: livelyWorld,
 };
 

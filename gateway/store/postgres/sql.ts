@@ -34,8 +34,8 @@ export const TYPES: pg.CustomTypesConfig = {
     oid === INT8_OID || oid === NUMERIC_OID ? Number : pg.types.getTypeParser(oid, format)) as never,
 };
 
-/** More rows than any caller wants; a limit beyond it is not met. */
-const MAX_PLANNED_LIMIT_BITS = 30;
+/** Limits are rounded up to at most 2 ** 30, which is more rows than any caller wants. */
+const MAX_LIMIT_BITS = 30;
 /** Maximum number of statements whose numbered form is remembered; beyond it, all are forgotten. */
 const MAX_REMEMBERED = 1_000;
 const remembered = new Map<string, NumberedStatement>();
@@ -65,12 +65,12 @@ export function numbered(statement: string): NumberedStatement {
 export type Planning = 'each-time' | 'once';
 
 /**
- * A limit for the text of a statement that is planned once: at least `limit`, and one of few, since each text has a
- * plan of its own on each connection. The caller leaves out the rows that are too many. It is in the text because the
- * server expects a limit that it does not know to be a tenth of all rows, and then may not use the index.
+ * Rounds a limit up to a power of two, for the text of a statement that is planned once. Few different limits make few
+ * different texts, and each text has a plan of its own on each connection. The caller must drop the surplus rows. The
+ * limit is no parameter: the planner would assume that it is a tenth of all rows, and then may not use the index.
  */
-export function plannedLimit(limit: number): number {
-  return 2 ** Math.min(Math.ceil(Math.log2(Math.max(limit, 1))), MAX_PLANNED_LIMIT_BITS);
+export function roundUpLimit(limit: number): number {
+  return 2 ** Math.min(Math.ceil(Math.log2(Math.max(limit, 1))), MAX_LIMIT_BITS);
 }
 
 /** Statements on a connection or a pool. */

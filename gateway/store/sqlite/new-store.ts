@@ -1,7 +1,7 @@
 /**
- * Makes the tables of a new store with one script, which takes a tenth of the time of all migrations. The script is
- * generated from them (generate.mjs), so a store looks the same either way. Steps that are not in it yet are applied
- * after it, as to any older store.
+ * Makes the tables of a new store with one SQL text, which takes a tenth of the time of all migrations. The text is
+ * generated from them (generate.mjs), so a store looks the same either way. Migrations that are not in it yet are
+ * applied after it, as to any older store.
  */
 import type { Database } from 'better-sqlite3';
 import { systemClock } from '../../../proto/clock.js';
@@ -14,7 +14,7 @@ export function isEmptyFile(db: Database): boolean {
 }
 
 /**
- * Makes the tables in an empty file, and records the steps that the script replaces, in one transaction. The
+ * Makes the tables in an empty file, and records the migrations that the SQL replaces, in one transaction. The
  * connection must have the functions that triggers call.
  *
  * @throws SQLite's error; the file is then unchanged

@@ -11,7 +11,7 @@ import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import { type Presence, presence } from '../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { type MonthLock, PresenceMonth, randomOutages } from '../../helpers/presence/month.js';
 import {
   type Lateness,
@@ -23,7 +23,7 @@ import {
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 24;
-const SPAN = byLength(Days(10), Days(30));
+const SPAN = quickOrLong(Days(10), Days(30));
 /** The longest time between the moment when a lock becomes late and the gateway's report of it. */
 const MAX_REPORT_DELAY = Minutes(1);
 const MAX_FINDINGS = 1_000_000;

@@ -111,7 +111,7 @@ t.test('redirects are failures and never followed; Retry-After is honoured', asy
   await lock.send(testBytes(1));
   t.match(await attempted, [{ status: 301, outcome: 'pending', nextAttemptAtMs: clock.now() + Seconds(5) }]);
   receiver.answer = (_request, response) => void response.writeHead(503, { 'retry-after': '600' }).end();
-  attempted = waitForEvents(gateway, 'delivery', 1, ({ number }) => number === 1);
+  attempted = waitForEvents(gateway, 'delivery', 1, ({ number: attempt }) => attempt === 1);
   await lock.send(testBytes(2));
   t.match(await attempted, [{ status: 503, nextAttemptAtMs: clock.now() + Minutes(10) }]);
   t.equal(receiver.requests.length, 2, 'no redirect was followed');

@@ -189,7 +189,7 @@ t.test('a URL is disabled after failing for five days; a success resets the time
   let sequence = 0;
   const attempt = async (answer: Answer): Promise<void> => {
     receiver.answer = answer;
-    const attempted = waitForEvents(gateway, 'delivery', 1, ({ number }) => number === 1);
+    const attempted = waitForEvents(gateway, 'delivery', 1, ({ number: attempt }) => attempt === 1);
     await lock.send(testBytes(++sequence));
     await attempted;
   };

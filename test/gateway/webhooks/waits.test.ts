@@ -123,7 +123,7 @@ t.test('days without a running gateway don’t count as failing time, and earlie
   const clock = new ManualClock(start);
   const first = await open(clock);
   const fail = async ({ gateway, lock }: typeof first, sequence: number): Promise<void> => {
-    const attempted = waitForEvents(gateway, 'delivery', 1, ({ number }) => number === 1);
+    const attempted = waitForEvents(gateway, 'delivery', 1, ({ number: attempt }) => attempt === 1);
     await lock.send(testBytes(sequence));
     await attempted;
   };

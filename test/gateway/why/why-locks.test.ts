@@ -90,7 +90,7 @@ t.test('why explains a lock at a past time and now: asleep, late, and with a wai
   );
 });
 
-// The run's clock, by which locks live, may be faster than the wall clock. An uplink's key is its boot and sequence.
+// The run's clock, which its locks use, may be faster than the wall clock. An uplink's key is its boot and sequence.
 t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks with one key', async (t) => {
   const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });

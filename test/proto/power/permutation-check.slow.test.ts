@@ -12,7 +12,7 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
 import { testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { JudgedRun, START_MS } from '../../helpers/pair/judged-uplinks.js';
 import {
@@ -53,7 +53,7 @@ function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[])
 const stateText = (run: JudgedRun): string => JSON.stringify([run.deviceBelief, run.contentFindings]);
 
 /** How many walks, months and orders of arrival are tried. */
-const [WALKS, MONTHS, ORDERS] = byLength([4, 2, 1], [12, 8, 3]);
+const [WALKS, MONTHS, ORDERS] = quickOrLong([4, 2, 1], [12, 8, 3]);
 
 /**
  * A long run of GPS pings counts as frozen at its twentieth ping. The judge does not store the run, so it can't count

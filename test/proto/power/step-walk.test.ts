@@ -6,10 +6,10 @@ import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { Command, Ping, Uplink } from '../../../proto/wire/ping.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { MIDNIGHT_MS, ModelLock, type ModelLockOptions, type TimedEffect } from '../../helpers/pair/model-lock.js';
 
-const WALKS = byLength(40, 600);
+const WALKS = quickOrLong(40, 600);
 /** The number of inputs in a walk. */
 const STEPS = 400;
 

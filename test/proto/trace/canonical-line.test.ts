@@ -11,7 +11,7 @@ import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { GpsPing, PingUplink, Uplink } from '../../../proto/wire/ping.js';
 import { pingFromJson, uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { ackUplinkToJson, pingToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 import { AT, BODY, HEADER, OF_LOCK, readEvents, uplinks } from '../../helpers/wire/trace-lines.js';
 
@@ -91,7 +91,7 @@ function connectionLines(mac: Mac): string[] {
 const INSERTIONS = ' |0|1|-|.|.0|e5|E|"|\\|,|}|\r|ä|9999999999|null|'.split('|');
 
 /** At each position only every so many of these texts are inserted. */
-const EVERY_INSERTION = byLength(3, 1);
+const EVERY_INSERTION = quickOrLong(3, 1);
 
 t.test(
   'the fast path for canonical lines reads the same as the slow path, also for slightly changed lines',
@@ -145,7 +145,7 @@ t.test(
     );
     fc.assert(
       fc.property(pings, fc.nat({ max: 99 }), (sample, offsetMs) => isSame(lineOf(sample, sample.timeMs + offsetMs))),
-      { numRuns: byLength(400, 1000), seed: 12 },
+      { numRuns: quickOrLong(400, 1000), seed: 12 },
     );
   },
 );

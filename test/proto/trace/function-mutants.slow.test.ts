@@ -8,12 +8,12 @@ import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { Certificate } from '../../../proto/trace/certificate/certificate.js';
 import { certificateRows, rowsNamed } from '../../../proto/trace/certificate/rows.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { certificateOf, rowsWith } from '../../helpers/sim/certified-run.js';
 import { FUNCTION_MUTANTS, type FunctionMutant } from '../../helpers/sim/function-mutants.js';
 import { findingsIn, traceOf } from '../../helpers/sim/judged-run.js';
 
-t.setTimeout(byLength(120_000, 1_200_000));
+t.setTimeout(quickOrLong(120_000, 1_200_000));
 
 interface Week {
   readonly seed: string;
@@ -22,7 +22,7 @@ interface Week {
   readonly pace: 'everyday' | 'lively';
 }
 
-const WEEKS: readonly Week[] = byLength<Week[]>(
+const WEEKS: readonly Week[] = quickOrLong<Week[]>(
   [{ seed: 'week', locks: 10, pace: 'everyday' }],
   [
     ...['1', '2', '3', '4'].map((seed): Week => ({ seed, locks: 60, pace: 'everyday' })),
@@ -30,7 +30,7 @@ const WEEKS: readonly Week[] = byLength<Week[]>(
   ],
 );
 /** The simulator's own mutants take longer: few of them are in the quick test. */
-const BUGS_OF_WEEK = byLength(
+const BUGS_OF_WEEK = quickOrLong(
   ['no theft pings', 'swapped coordinates'],
   FUNCTION_MUTANTS.map(({ name }) => name),
 );

@@ -11,7 +11,7 @@ import { TraceCheck } from '../../../proto/trace/check.js';
 import { OwedCheck, type OwedFinding, type OwedOptions } from '../../../proto/trace/owed/owed-check.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceWorld } from '../../../proto/trace/trace.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { healthyRun } from '../../helpers/sim/healthy-run.js';
 import { traceOf } from '../../helpers/sim/judged-run.js';
 import { type Mutation, mutantOf } from '../../helpers/sim/mutant-trace.js';
@@ -49,7 +49,7 @@ function compare(lines: readonly string[], options: Partial<OwedOptions> = {}): 
 }
 
 /** The fleet of the first test, and how many positions must at least be compared. */
-const [EVERYDAY, LIVELY, POSITIONS] = byLength(
+const [EVERYDAY, LIVELY, POSITIONS] = quickOrLong(
   [{ locks: 12, days: 3 }, { locks: 6, days: 0.5 }, 300],
   [{ locks: 15, days: 7 }, { locks: 6, days: 1 }, 1000],
 );
@@ -133,7 +133,7 @@ const INVISIBLE: readonly Mutant[] = [
 ];
 
 /** How many findings of each mutant are checked. */
-const MAX_CHECKED_FINDINGS = byLength(50, 10_000);
+const MAX_CHECKED_FINDINGS = quickOrLong(50, 10_000);
 
 for (const { name, mutate, event, message } of INVISIBLE) {
   t.test(`${name}: owed finds it, and names the world event`, async (t) => {

@@ -7,7 +7,7 @@ import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 import { AT, BODY, HEADER, OF_LOCK, readEvents } from '../../helpers/wire/trace-lines.js';
 
@@ -141,7 +141,7 @@ t.test('after a wrong line, all further lines give the same error', async (t) =>
 });
 
 /** How many random traces the next test reads. */
-const TRACES = byLength(1000, 3000);
+const TRACES = quickOrLong(1000, 3000);
 
 t.test('the reader never throws, whatever the lines contain', async (t) => {
   const json = fc.oneof(

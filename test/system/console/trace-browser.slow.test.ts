@@ -15,17 +15,17 @@ import { runCommand } from '../../helpers/cli/command-line.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { goTo, TIMEOUT, waitForText } from '../../helpers/console/page-actions.js';
 import { testGateway } from '../../helpers/gateway/test-gateway.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 import { eachLine } from '../../helpers/sim/each-line.js';
 import { RUN_STARTS_MS } from '../../helpers/sim/judged-run.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const SEED = 'qa';
-const LINES = byLength(2_000, 100_000);
+const LINES = quickOrLong(2_000, 100_000);
 /** Bugs of some locks (how many of the 12). In the long form they make more findings than a page could hold as rows. */
 const BUGS = ['clock-ahead:2', 'theft-while-unlocked:3', 'no-close-pings:2'];
-const MIN_FINDINGS = byLength(100, 10_000);
-const MAX_JUDGING = byLength(Seconds(20), Seconds(90));
+const MIN_FINDINGS = quickOrLong(100, 10_000);
+const MAX_JUDGING = quickOrLong(Seconds(20), Seconds(90));
 const MAX_HEAP_BYTES = 150e6;
 const MAX_ROWS_IN_PAGE = 200;
 

@@ -1,13 +1,13 @@
 /**
  * The help in a real browser on a real gateway: pages pass axe, the search finds what is looked for, no page is wider
- * than a phone, and nothing is loaded from another origin. All pages come from one template, so `npm test` gives axe a
- * few; test/long/sizes runs axe on each page.
+ * than a phone, and nothing is loaded from another origin. All pages come from one template, so `npm run test:slow`
+ * runs axe on a few of them; `npm run test:long` runs it on each.
  */
 import t, { type Test } from 'tap';
 import { HELP_PATH, loadHelp } from '../../../gateway/console/help-pages.js';
 import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../../clients/browser.js';
 import { testGateway } from '../../helpers/gateway/test-gateway.js';
-import { byLength } from '../../helpers/house/test-length.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
 
 t.setTimeout(300_000);
 
@@ -17,7 +17,7 @@ const DESK = { width: 1280, height: 800 };
 const IN_BOTH_THEMES = ['index.html', 'tutorials/operators.html', 'reference/errors.html', 'console.html'];
 /** The themes in which axe checks a page. The colours come from one style sheet, so a few pages have them all. */
 const themesOf = (name: string): readonly string[] =>
-  IN_BOTH_THEMES.includes(name) ? ['light', 'dark'] : byLength([], ['light']);
+  IN_BOTH_THEMES.includes(name) ? ['light', 'dark'] : quickOrLong([], ['light']);
 const TIMEOUT = { timeout: 60_000 };
 
 /** The origins of all requests that a page makes. */

@@ -16,8 +16,9 @@ import { Exact, MaybeText, MaybeTime, OneOf, Time } from '../schemas.js';
 
 const Chain = Type.Object({
   about: Type.Object({ kind: Type.String(), id: Type.String(), mac: MaybeText }),
-  /** The time of the answer by two clocks: of the gateway's or the simulated run, by which locks live; of the wall. */
+  /** The time of the answer by the run's clock (the gateway's or a simulated run's), which may be sped up. */
   now: Time,
+  /** The same moment in wall-clock time. */
   wall_now: Time,
   steps: Type.Array(
     Type.Object({
@@ -27,7 +28,7 @@ const Chain = Type.Object({
       rests_on: OneOf(Object.values(SECTIONS)),
       link: Type.String({ description: 'Where that section is: a path from lockgate’s folder, with an anchor.' }),
       at: MaybeTime,
-      /** Whose clock `at` is by: the gateway's or the simulated run's, the wall clock, or the lock's own. */
+      /** The clock of `at`: the run's, the wall clock, or the lock's own. */
       clock: OneOf(['run', 'wall', 'lock']),
     }),
   ),

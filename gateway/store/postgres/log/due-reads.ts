@@ -1,7 +1,7 @@
 /** Reads which deliveries of a URL are due. */
 import type { DueDelivery } from '../../contract/webhooks/delivery.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
-import { plannedLimit, type Sql } from '../sql.js';
+import { roundUpLimit, type Sql } from '../sql.js';
 
 /** At an ordered URL, only the oldest pending delivery of each lock is due. */
 const IS_HEAD = `((SELECT w.ordered FROM webhook_url w WHERE w.id = y.url_id) = 0 OR NOT EXISTS (
@@ -21,9 +21,10 @@ export class DueReads {
       `SELECT ${UPLINK_COLUMNS}, y.attempts, y.attempts_before FROM delivery y
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
        WHERE y.url_id = @urlId AND y.state = 'pending' AND y.next_attempt_at_ms <= @nowMs AND ${IS_HEAD}
-       ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT ${plannedLimit(limit)}`,
+       ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT ${roundUpLimit(limit)}`,
       { urlId, nowMs },
     );
+    // The rounded limit may give more rows than were asked for.
     return rows.slice(0, limit).map((row) => {
       return { uplink: toUplink(row), attempts: row.attempts, attemptsBefore: row.attempts_before };
     });

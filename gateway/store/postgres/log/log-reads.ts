@@ -7,7 +7,7 @@ import type { LogPosition } from '../../contract/log/log-position.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import { idIn, lowestIdIn, positionJson, slotOfId } from '../position.js';
-import { plannedLimit, type Sql } from '../sql.js';
+import { roundUpLimit, type Sql } from '../sql.js';
 
 const FROM_UPLINKS = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id`;
 /** An uplink that was sent for the lock's current merchant and is not erased. */
@@ -129,13 +129,13 @@ export class LogReads {
     limit: number,
     kinds: 'pings' | 'all',
   ): Promise<StoredUplink[]> {
-    const most = plannedLimit(limit);
+    const roundedLimit = roundUpLimit(limit);
     const rows = await this.#planned.all<UplinkRow>(
       `SELECT ${UPLINK_COLUMNS} FROM node s CROSS JOIN LATERAL (
          SELECT * FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot
            AND u.id > ${idIn('@after::jsonb', 's.slot')} AND ${kinds === 'pings' ? IS_PING : 'u.kind > 0'}
-         ORDER BY u.id LIMIT ${most}) u
-       JOIN device d ON d.id = u.device_id ORDER BY u.id LIMIT ${most}`,
+         ORDER BY u.id LIMIT ${roundedLimit}) u
+       JOIN device d ON d.id = u.device_id ORDER BY u.id LIMIT ${roundedLimit}`,
       { merchantId, after: positionJson(after) },
     );
     return rows.slice(0, limit).map(toUplink);

@@ -28,7 +28,7 @@ import {
   uplink,
 } from '../../../helpers/cli/replay-run.js';
 import { testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
-import { byLength } from '../../../helpers/house/test-length.js';
+import { quickOrLong } from '../../../helpers/house/test-length.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
@@ -87,7 +87,7 @@ t.test('a clean trace arrives unchanged in the store, without differences', asyn
 });
 
 /** The replayed traces: of each rule the first that breaks it and the first that keeps it; in the long version all. */
-const REPLAYED = byLength(/-1\.jsonl$/, /\.jsonl$/);
+const REPLAYED = quickOrLong(/-1\.jsonl$/, /\.jsonl$/);
 
 t.test('replays of traces of every rule give the same findings as trace check', async (t) => {
   const gateway = await testGateway(t);

@@ -59,10 +59,10 @@ t.test('a server that would lose commits is refused', async (t) => {
 });
 
 t.test('a start warns of a server without a standby or checksums, and of a connection pooler', options, async (t) => {
-  // The process 7 of the server accepted the connection, and answers on it.
-  const good = { standbys: 'ANY 1 (two)', checksums: 'on', answering: 7, connected: 7 };
+  // The process 7 of the server accepted the connection, and runs its queries.
+  const good = { standbys: 'ANY 1 (two)', checksums: 'on', queryPid: 7, startupPid: 7 };
   t.same(serverWarnings(good), []);
-  t.match(serverWarnings({ ...good, answering: 8 }), [/^a connection pooler is between/]);
+  t.match(serverWarnings({ ...good, queryPid: 8 }), [/^a connection pooler is between/]);
   const warnings: string[] = [];
   const store = await databases.open(tempFolder(t), { onWarning: (what) => warnings.push(what) });
   await store.close();

@@ -1,7 +1,7 @@
 /** Statements with named parameters, and those that the server plans once: they have a name, and few texts. */
 import type pg from 'pg';
 import t from 'tap';
-import { plannedLimit, QueryableSql } from '../../../../gateway/store/postgres/sql.js';
+import { QueryableSql, roundUpLimit } from '../../../../gateway/store/postgres/sql.js';
 
 type Query = { readonly text: string; readonly values: readonly unknown[]; readonly name?: string };
 
@@ -31,10 +31,10 @@ t.test('a statement that is planned once has one name, and each text its own', a
   t.equal(again, first);
 });
 
-t.test('planned limits suffice, and are few', async (t) => {
+t.test('limits are rounded up, to few different ones', async (t) => {
   const limits = Array.from({ length: 5_000 }, (_, index) => index + 1);
-  t.ok(limits.every((limit) => plannedLimit(limit) >= limit && plannedLimit(limit) < 2 * limit));
-  t.equal(new Set(limits.map(plannedLimit)).size, 14);
-  t.equal(plannedLimit(0), 1);
-  t.equal(plannedLimit(Number.MAX_SAFE_INTEGER), 2 ** 30, 'a number that PostgreSQL takes');
+  t.ok(limits.every((limit) => roundUpLimit(limit) >= limit && roundUpLimit(limit) < 2 * limit));
+  t.equal(new Set(limits.map(roundUpLimit)).size, 14);
+  t.equal(roundUpLimit(0), 1);
+  t.equal(roundUpLimit(Number.MAX_SAFE_INTEGER), 2 ** 30, 'a number that PostgreSQL takes');
 });
