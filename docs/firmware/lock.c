@@ -8,7 +8,8 @@
  *   LOCK_SECRET=lgs_… ./lock A4C138F0E1D3 127.0.0.1 1883 flash.bin --stepped  each line begins with its time
  *
  * Events: unlock, lock, move SPEED DIRECTION (m/s, degrees), still, battery PERCENT, ebike MILLIVOLTS (-1: none),
- * coverage on|off, sky on|off, airplane on|off, modem-reset, tick (nothing happens). Plain TCP is for a bench only: in the field use TLS.
+ * coverage on|off, sky on|off, airplane on|off, modem-reset, tick (nothing happens). Plain TCP is for a bench only: in
+ * the field use TLS.
  */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
@@ -27,8 +28,11 @@
 
 typedef int64_t ms; /* A time, ms since 1970-01-01T00:00:00Z, or a span. */
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
-#define NEVER INT64_MIN
+#define NEVER INT64_MIN   /* As a time: it has not happened, or nothing runs that could end then. */
+#define FOREVER INT64_MAX /* As a due time: nothing is due. */
 #define FIRMWARE "1.0.0-c"
+#define FIX_UNCERTAINTY_M 8
+#define CELL_UNCERTAINTY_M 800
 enum { THEFT = 1, PERIOD, STATE, UNLOCKED_PING, UNLOCKED_MOVEMENT, GPS, CELL, NETWORK, RESET, CLOSE, NO_REASON = 0 };
 enum { OK = 1, REJECTED, FAILED };                    /* CommandResult */
 enum { IN_CELLULAR = 7, IN_GPS, IN_CLOSE, IN_ACK };   /* the fields of Uplink.body */
@@ -43,7 +47,10 @@ struct finished { uint32_t id; uint8_t result; bool sets_power; char detail[24];
 static struct flash {
   uint32_t boot;
   struct power power;
-  bool locked, told_locked, told_in_silence, airplane_told;
+  bool locked;
+  bool told_locked;     /* The lock state in the newest ping. */
+  bool told_in_silence; /* The newest ping was made in a silent mode, so it may reach the gateway only much later. */
+  bool airplane_told;   /* The close-connection ping that announces airplane mode has been made. */
   ms last_period;
   uint32_t waiting, remembered;
   struct uplink uplinks[KEPT_UPLINKS];
@@ -68,7 +75,11 @@ static ms gps_since, gps_takes, last_fix = NEVER;
 /* The connection. */
 static const char *mac, *host, *port, *secret;
 static int sock = -1;
-static bool in_flight, reset_due, reset_after_close, silence_due, silence_trying;
+static bool in_flight;
+static bool reset_after_close; /* The modem restarts once the close-connection ping is acknowledged. */
+static bool reset_ping_due;    /* The modem has restarted, and no ping has said so yet. */
+static bool silence_ping_due;   /* The close-connection ping that announces a silent mode must still be made. */
+static bool tries_silence_ping; /* The only attempt to send it is due or under way. */
 static uint32_t sent_on_link, failures;
 static uint16_t packet_id;
 static ms traffic_at, retry_at = NEVER, last_sent_real;
@@ -166,7 +177,7 @@ static void make_uplink(int body, int reason, const uint8_t *content, size_t len
   to = bytes(to, body, content, length);
   uplink.length = (uint8_t)(to - uplink.bytes);
   index = flash.waiting++;
-  if (body == IN_CELLULAR && (reason == THEFT || reason == RESET)) { /* A theft's cellular ping overtakes. */
+  if (body == IN_CELLULAR && (reason == THEFT || reason == RESET)) { /* This ping overtakes others. */
     for (index = in_flight; index + 1 < flash.waiting; index++)
       if (flash.uplinks[index].body != IN_CELLULAR || flash.uplinks[index].reason != THEFT) break;
     memmove(flash.uplinks + index + 1, flash.uplinks + index, (flash.waiting - 1 - index) * sizeof uplink);
@@ -201,10 +212,10 @@ static void make_ping(int body, int reason) {
   if (body == IN_GPS) {
     to = number(to, 8, zigzag(lround(speed * 100)));
     to = number(to, 9, zigzag(lround(direction * 100) % 36000));
-    to = number(to, 10, zigzag(8));
+    to = number(to, 10, zigzag(FIX_UNCERTAINTY_M));
     last_fix = now;
   }
-  if (reason == CELL) to = number(to, 9, zigzag(800));
+  if (reason == CELL) to = number(to, 9, zigzag(CELL_UNCERTAINTY_M));
   flash.told_locked = flash.locked;
   flash.told_in_silence = is_silent(mode());
   make_uplink(body, reason, content, (size_t)(to - content));
@@ -281,8 +292,8 @@ static void change_power(struct power power, int percent) {
   if (after == before) return;
   if (is_silent(before)) plan_period(); /* A daily ping that fell into the silence is left out. */
   connect_at_once();
-  silence_due = is_silent(after);
-  silence_trying = false;
+  silence_ping_due = is_silent(after);
+  tries_silence_ping = false;
   if (!is_silent(after)) return;
   state_until = period_until = NEVER;
   if (tracking == IN_THEFT) track_cell_at = NEVER;
@@ -366,7 +377,7 @@ static void mark_down(void) {
   close(sock);
   sock = -1;
   in_flight = false;
-  reset_due = reset_due || reset_after_close;
+  reset_ping_due = reset_ping_due || reset_after_close;
   reset_after_close = false;
   printf("disconnected\n");
 }
@@ -374,7 +385,7 @@ static void schedule_retry(void) { /* 10, 30, 60 s, then every 5 min ± 20 %. */
   static const ms waits[] = {10 * SECOND, 30 * SECOND, 60 * SECOND};
   retry_at = now + (failures < 3 ? waits[failures] : 4 * MINUTE + rand() % (2 * MINUTE));
   failures++;
-  silence_trying = false; /* Silence is announced in one attempt. */
+  tries_silence_ping = false; /* Silence is announced in one attempt. */
 }
 static bool send_packet(uint8_t type, const uint8_t *content, size_t length) {
   uint8_t packet[512], *to = packet;
@@ -432,11 +443,14 @@ static void connect_lock(void) {
   to = text(text(text(to + sizeof head, mac), mac), secret);
   packet_id = 1;
   if (send_packet(0x10, content, (size_t)(to - content)) && read_packet(content, sizeof content, &length) == 0x20) {
-    if (content[1] == 0)
+    if (content[1] == 0) {
       up = send_packet(0x82, subscribe, sizeof subscribe) &&
            read_packet(content, sizeof content, &length) == 0x90 && content[2] <= 1;
-    else if (content[1] != 3) failures = 3; /* Refused: only a person can help, so wait longer from the start. */
-    if (!up) fprintf(stderr, "the gateway refused the connection: CONNACK %u\n", content[1]);
+      if (!up) fprintf(stderr, "the subscription to `down` failed\n");
+    } else {
+      fprintf(stderr, "the gateway refused the connection: CONNACK %u\n", content[1]);
+      if (content[1] != 3) failures = 3; /* Only a person can help, so wait longer from the start. */
+    }
   }
   if (!up) {
     close(sock), sock = -1;
@@ -445,8 +459,8 @@ static void connect_lock(void) {
   }
   printf("connected\n");
   in_flight = false, sent_on_link = 0, traffic_at = now, network_at = NEVER;
-  if (!reset_due || is_silent(mode())) return;
-  reset_due = false;
+  if (!reset_ping_due || is_silent(mode())) return;
+  reset_ping_due = false;
   make_ping(IN_CELLULAR, RESET);
 }
 static void disconnect(void) { /* Wait for the gateway's end, so that nothing is cut off. */
@@ -486,9 +500,9 @@ static bool must_stay_open(void) {
 }
 static bool wants_link(void) {
   bool theft = tracking == IN_THEFT;
-  if (!is_silent(mode())) return flash.waiting > 0 || reset_due || must_stay_open();
+  if (!is_silent(mode())) return flash.waiting > 0 || reset_ping_due || must_stay_open();
   for (uint32_t i = 0; i < flash.waiting; i++) theft = theft || flash.uplinks[i].reason == THEFT;
-  return (mode() == LOW_BATTERY && theft) || silence_trying;
+  return (mode() == LOW_BATTERY && theft) || tries_silence_ping;
 }
 static ms fix_at(void) { return max(gps_since, sky_since) + gps_takes; }
 static bool has_fix(void) { return gps_on && sky && now >= fix_at(); }
@@ -500,12 +514,12 @@ static bool tracks_by_gps(void) { return tracking == IN_THEFT || (tracking == IN
 static bool wants_one_fix(void) { return state_until != NEVER || period_until != NEVER || locates.count > 0; }
 static bool wants_fix(void) { return wants_one_fix() || (tracks_by_gps() && (has_fix() || now < track_until)); }
 static ms track_gps_due(void) {
-  if (track_gps_at == NEVER) return NEVER;
-  return !moving ? INT64_MAX : track_gps_at + (tracking == IN_THEFT ? 10 : 30) * SECOND;
+  if (track_gps_at == NEVER) return now;
+  return !moving ? FOREVER : track_gps_at + (tracking == IN_THEFT ? 10 : 30) * SECOND;
 }
 static ms theft_starts(void) {
-  if (!moving || !flash.locked || mode() == AIRPLANE) return INT64_MAX;
-  return max(motion_since, lock_since) + 6 * SECOND + 1;
+  if (!moving || !flash.locked || mode() == AIRPLANE) return FOREVER;
+  return max(motion_since, lock_since) + 6 * SECOND + 1; /* More than 6 s, in whole ms. */
 }
 static void track(void) {
   if (tracking) {
@@ -582,11 +596,11 @@ static void act(void) {
     if (found) make_ping(IN_GPS, GPS);
     finish_jobs(&locates, found ? OK : FAILED, found ? "" : "no fix");
   }
-  if (silence_due && !(mode() == LOW_BATTERY && tracking == IN_THEFT)) {
-    silence_due = false;
+  if (silence_ping_due && !(mode() == LOW_BATTERY && tracking == IN_THEFT)) {
+    silence_ping_due = false;
     if (!(flash.power.airplane && flash.airplane_told)) {
       make_ping(IN_CLOSE, CLOSE);
-      silence_trying = true;
+      tries_silence_ping = true;
       retry_at = now;
     }
   }
@@ -603,11 +617,11 @@ static ms next_minute(uint32_t of_day) { /* When the window opens or closes next
   return (now / MINUTE + 1 + (minutes + 1440) % 1440) * MINUTE;
 }
 static ms next_wake(void) { /* The earliest time at which the lock acts although nothing happens. */
-  ms due = is_silent(mode()) ? INT64_MAX : next_period, until;
+  ms due = is_silent(mode()) ? FOREVER : next_period, until;
   if (mode() == HIGH) due = min(due, min(next_minute(flash.power.from), next_minute(flash.power.to)));
   if (!tracking) due = min(due, theft_starts());
-  else due = min(due, min(track_cell_at + 5 * MINUTE, moving ? INT64_MAX : motion_since + 2 * MINUTE));
-  if (has_fix()) due = min(due, wants_one_fix() ? now : tracks_by_gps() ? track_gps_due() : INT64_MAX);
+  else due = min(due, min(track_cell_at + 5 * MINUTE, moving ? FOREVER : motion_since + 2 * MINUTE));
+  if (has_fix()) due = min(due, wants_one_fix() ? now : tracks_by_gps() ? track_gps_due() : FOREVER);
   else if (gps_on) {
     if (sky) due = min(due, fix_at());
     if (state_until != NEVER) due = min(due, state_until);
@@ -616,10 +630,10 @@ static ms next_wake(void) { /* The earliest time at which the lock acts although
     if (tracks_by_gps() && track_until > now) due = min(due, track_until);
   }
   if (lockings.count > 0) due = min(due, lockings.until);
-  if (sock < 0) until = wants_link() ? retry_at : INT64_MAX;
+  if (sock < 0) until = wants_link() ? retry_at : FOREVER;
   else if (in_flight) until = traffic_at + 300 * SECOND;
   else if (keeps_connection()) until = network_at + 15 * MINUTE;
-  else until = flash.waiting == 0 && !must_stay_open() ? traffic_at + 20 * SECOND : INT64_MAX;
+  else until = flash.waiting == 0 && !must_stay_open() ? traffic_at + 20 * SECOND : FOREVER;
   return max(min(due, until), now);
 }
 
@@ -644,7 +658,7 @@ static void on_packet(void) {
     remove_uplink(0);
     for (uint32_t i = 0; i < flash.waiting; i++) closes = closes || flash.uplinks[i].body == IN_CLOSE;
     if (first.body != IN_CLOSE) return;
-    if (!closes) silence_trying = false;
+    if (!closes) tries_silence_ping = false;
     /* A close-connection ping that comes first belongs to the connection before, so this one may go on. */
     if (sent_on_link > 1 || reset_after_close || (flash.waiting == 0 && !must_stay_open())) disconnect();
   }
@@ -676,7 +690,7 @@ static void on_event(char *line) {
     sky = on, sky_since = now;
     if (lost) last_fix = now, track_until = now + 120 * SECOND, search();
   }
-  if (strcmp(name, "modem-reset") == 0) mark_down(), reset_due = true, retry_at = now;
+  if (strcmp(name, "modem-reset") == 0) mark_down(), reset_ping_due = true, retry_at = now;
 }
 static bool read_events(void) { /* False at the end of the input: the lock loses its power. */
   static char input[4096];
@@ -726,7 +740,7 @@ int main(int count, char **words) {
     struct pollfd inputs[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = sock, .events = POLLIN}};
     ms due = next_wake();
     if (stepped && due > now && !in_flight) { /* Nothing to do before `due`: the bench may step the clock. */
-      if (due == INT64_MAX) printf("at %" PRId64 " wake never\n", now);
+      if (due == FOREVER) printf("at %" PRId64 " wake never\n", now);
       else printf("at %" PRId64 " wake %" PRId64 "\n", now, due);
     }
     if (due > now || in_flight) poll(inputs, 2, stepped ? MINUTE : (int)min(due - now, MINUTE));

@@ -25,8 +25,10 @@ import time
 from paho.mqtt import client as mqtt
 
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000  # All times are in ms; 0 is 1970-01-01T00:00:00Z.
-NEVER, FOREVER = -math.inf, math.inf
+NEVER = -math.inf  # As a time: it has not happened, or nothing runs that could end then.
+FOREVER = math.inf  # As a due time: nothing is due.
 FIRMWARE = "1.0.0-py"
+FIX_UNCERTAINTY_M, CELL_UNCERTAINTY_M = 8, 800
 (THEFT, PERIOD, STATE, UNLOCKED_PING, UNLOCKED_MOVEMENT, GPS, CELL, NETWORK, RESET, CLOSE) = range(1, 11)
 CELLULAR_BODY, GPS_BODY, CLOSE_BODY, ACK_BODY = 7, 8, 9, 10
 OK, REJECTED, FAILED = 1, 2, 3
@@ -155,9 +157,10 @@ class Lock:
             "boot": 0,
             "power": {"high": False, "ride": False, "airplane": False, "recovery": False, "window": [420, 1140, 0]},
             "locked": True,
-            "told_locked": True,
+            "told_locked": True,  # The lock state in the newest ping.
+            # The newest ping was made in a silent mode, so it may reach the gateway only much later.
             "told_in_silence": False,
-            "airplane_told": False,
+            "airplane_told": False,  # The close-connection ping that announces airplane mode has been made.
             "last_period": None,
             "waiting": [],
             "commands": [],
@@ -181,7 +184,10 @@ class Lock:
         # The connection.
         self.link, self.in_flight, self.sent_on_link, self.failures = None, None, 0, 0
         self.traffic_at, self.retry_at = NEVER, now
-        self.reset_due = self.reset_after_close = self.silence_due = self.silence_trying = False
+        self.reset_after_close = False  # The modem restarts once the close-connection ping is acknowledged.
+        self.reset_ping_due = False  # The modem has restarted, and no ping has said so yet.
+        self.silence_ping_due = False  # The close-connection ping that announces a silent mode must still be made.
+        self.tries_silence_ping = False  # The only attempt to send it is due or under way.
         self.plan_period()
 
     # ---- the power model ----
@@ -233,7 +239,7 @@ class Lock:
         message += block(4, switches) if switches else b""
         message += number(5, len(waiting)) + number(6, self.dropped) + block(body, content)
         place = len(waiting)
-        if body == CELLULAR_BODY and reason in (THEFT, RESET):  # A theft's cellular ping overtakes.
+        if body == CELLULAR_BODY and reason in (THEFT, RESET):  # This ping overtakes others.
             place = 0 if self.in_flight is None else 1
             while place < len(waiting) and waiting[place][:2] == [CELLULAR_BODY, THEFT]:
                 place += 1
@@ -265,11 +271,11 @@ class Lock:
             content = number(1, reason) + number(2, lock_state) + number(3, self.battery)
             content += block(4, FIRMWARE.encode()) + ebike + number(6, 2)  # The tether is detached.
             if reason == CELL:
-                content += fixed32(7, position[0]) + fixed32(8, position[1]) + number(9, zigzag(800))
+                content += fixed32(7, position[0]) + fixed32(8, position[1]) + number(9, zigzag(CELL_UNCERTAINTY_M))
         else:
             content = number(1, reason) + number(2, lock_state) + number(3, self.battery) + ebike + number(5, 2)
             content += fixed32(6, position[0]) + fixed32(7, position[1]) + number(8, zigzag(round(self.speed * 100)))
-            content += number(9, zigzag(round(self.direction * 100) % 36000)) + number(10, zigzag(8))
+            content += number(9, zigzag(round(self.direction * 100) % 36000)) + number(10, zigzag(FIX_UNCERTAINTY_M))
             self.last_fix = self.now
         self.flash["told_locked"], self.flash["told_in_silence"] = self.flash["locked"], self.is_silent
         self.make_uplink(body, reason, content)
@@ -377,7 +383,7 @@ class Lock:
         if was_silent:
             self.plan_period()  # A daily ping that fell into the silence is left out.
         self.connect_at_once()
-        self.silence_due, self.silence_trying = falls_silent, False
+        self.silence_ping_due, self.tries_silence_ping = falls_silent, False
         if falls_silent:
             self.state_until = self.period_until = NEVER
             if self.tracking == "theft":
@@ -404,7 +410,7 @@ class Lock:
         steps = len(RETRY_AFTER)
         wait = RETRY_AFTER[self.failures] if self.failures < steps else round(5 * MINUTE * random.uniform(0.8, 1.2))
         self.failures, self.retry_at = self.failures + 1, self.now + wait
-        self.silence_trying = False  # Silence is announced in one attempt.
+        self.tries_silence_ping = False  # Silence is announced in one attempt.
 
     def must_stay_open(self) -> bool:
         waits = self.state_until != NEVER or self.period_until != NEVER or self.locates or self.lockings
@@ -413,9 +419,9 @@ class Lock:
     def wants_link(self) -> bool:
         waiting = self.flash["waiting"]
         if not self.is_silent:
-            return bool(waiting) or self.reset_due or self.must_stay_open()
+            return bool(waiting) or self.reset_ping_due or self.must_stay_open()
         theft = self.tracking == "theft" or any(uplink[1] == THEFT for uplink in waiting)
-        return (self.mode == "LOW_BATTERY" and theft) or self.silence_trying
+        return (self.mode == "LOW_BATTERY" and theft) or self.tries_silence_ping
 
     def connect(self) -> None:
         link = Link(self.options, self.on_downlink, self.on_acknowledged)
@@ -430,8 +436,8 @@ class Lock:
             return
         print("connected")
         self.link, self.traffic_at, self.network_at = link, self.now, NEVER
-        if self.reset_due and not self.is_silent:
-            self.reset_due = False
+        if self.reset_ping_due and not self.is_silent:
+            self.reset_ping_due = False
             self.make_ping(CELLULAR_BODY, RESET)
 
     def mark_down(self) -> None:
@@ -439,7 +445,7 @@ class Lock:
             return
         self.link.drop()
         self.link = self.in_flight = None
-        self.reset_due, self.reset_after_close = self.reset_due or self.reset_after_close, False
+        self.reset_ping_due, self.reset_after_close = self.reset_ping_due or self.reset_after_close, False
         print("disconnected")
 
     def disconnect(self) -> None:
@@ -489,7 +495,7 @@ class Lock:
             return
         waiting = self.flash["waiting"]
         if all(uplink[0] != CLOSE_BODY for uplink in waiting):
-            self.silence_trying = False
+            self.tries_silence_ping = False
         # A close-connection ping that comes first belongs to the connection before, so this one may go on.
         self.has_closed = self.sent_on_link > 1 or self.reset_after_close or not (waiting or self.must_stay_open())
 
@@ -516,13 +522,13 @@ class Lock:
 
     def track_gps_due(self) -> float:
         if self.track_gps_at == NEVER:
-            return NEVER
+            return self.now
         return self.track_gps_at + (10 if self.tracking == "theft" else 30) * SECOND if self.moving else FOREVER
 
     def theft_starts(self) -> float:
         if not self.moving or not self.flash["locked"] or self.mode == "AIRPLANE":
             return FOREVER
-        return max(self.motion_since, self.lock_since) + 6 * SECOND + 1
+        return max(self.motion_since, self.lock_since) + 6 * SECOND + 1  # More than 6 s, in whole ms.
 
     def track(self) -> None:
         locked, may_ride = self.flash["locked"], not self.flash["locked"] and not self.is_silent
@@ -555,12 +561,12 @@ class Lock:
         return NEVER
 
     def announce_silence(self) -> None:
-        if not self.silence_due or (self.mode == "LOW_BATTERY" and self.tracking == "theft"):
+        if not self.silence_ping_due or (self.mode == "LOW_BATTERY" and self.tracking == "theft"):
             return
-        self.silence_due = False
+        self.silence_ping_due = False
         if not (self.flash["power"]["airplane"] and self.flash["airplane_told"]):
             self.make_ping(CLOSE_BODY, CLOSE)
-            self.silence_trying, self.retry_at = True, self.now
+            self.tries_silence_ping, self.retry_at = True, self.now
 
     def act(self) -> None:
         if self.lockings and self.now >= self.locking_at:
@@ -658,7 +664,7 @@ class Lock:
                 self.search()
         elif name == "modem-reset":
             self.mark_down()
-            self.reset_due, self.retry_at = True, self.now
+            self.reset_ping_due, self.retry_at = True, self.now
 
 
 def is_pending(connection) -> bool:

@@ -122,7 +122,8 @@ export class Accounts {
     const merchants = await this.#parts.store.listMerchants();
     const [only, ...others] = merchants.filter(({ closedAtMs }) => closedAtMs === null);
     if (only !== undefined && others.length === 0) return only.name;
-    const why = only === undefined ? 'there is none yet: add one first' : `there are ${others.length + 1}: name one`;
+    const none = merchants.length === 0 ? 'there is none yet: add one first' : 'all are closed: add or reopen one';
+    const why = only === undefined ? none : `there are ${others.length + 1}: name one`;
     throw faultAt('merchant-needed', '/merchant', `which merchant? ${why}`);
   }
 }
@@ -135,8 +136,13 @@ export class Accounts {
  */
 export function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || text.length > MAX_URL_CHARS || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     throw new LockgateError('input-url', `${JSON.stringify(shownUrl(text))} is not an http or https URL`);
+  if (text.length > MAX_URL_CHARS)
+    throw new LockgateError(
+      'input-url',
+      `a URL has at most ${MAX_URL_CHARS} characters, and this one has ${text.length}`,
+    );
   if (url.username !== '' || url.password !== '')
     throw new LockgateError('input-url', 'a webhook URL holds no user name or password: use a custom header');
   url.hash = '';

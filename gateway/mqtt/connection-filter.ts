@@ -142,8 +142,11 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   /* What the guard tracks for this connection. */
   /** How long an authenticated client may be silent. */
   maxSilence: Milliseconds = 0;
-  /** The process has no free file descriptor for the connection: it gets CONNACK 3 when its CONNECT is complete. */
-  lacksDescriptor = false;
+  /**
+   * The connection has a file descriptor that is reserved for other uses, so it can't stay: it gets CONNACK 3 when its
+   * CONNECT is complete.
+   */
+  usesReservedDescriptor = false;
   /** When the last packet arrived, by the guard's clock; before the first packet, when the client connected. */
   receivedAtMs = 0;
   /** How many of the bytes sent to it the client has read, and when this number last changed, by the guard's clock. */

@@ -210,7 +210,7 @@ export class ConnectionGuard implements FilterWatcher {
 
   connectComplete(filter: ConnectionFilter): void {
     this.#silentStrangers.remove(filter);
-    if (filter.lacksDescriptor) {
+    if (filter.usesReservedDescriptor) {
       this.fault(filter, NO_DESCRIPTOR, SERVER_UNAVAILABLE);
       return;
     }
@@ -257,7 +257,7 @@ export class ConnectionGuard implements FilterWatcher {
 
   /**
    * Why a new connection must be closed at once for lack of a file descriptor; undefined if it need not be. If
-   * descriptors are short, sets `lacksDescriptor`: the connection may stay until it has got a CONNACK.
+   * descriptors are short, sets `usesReservedDescriptor`: the connection may stay until it has got a CONNACK.
    */
   #descriptorFault(filter: ConnectionFilter): RefusalCause | undefined {
     const room = this.#options.roomFor?.(filter.raw) ?? 'enough';
@@ -266,7 +266,7 @@ export class ConnectionGuard implements FilterWatcher {
     // The connection has a descriptor that is reserved for other uses, so it can't stay, even if another was just
     // closed.
     if (room === 'none') return NO_DESCRIPTOR;
-    filter.lacksDescriptor = !hasEvicted;
+    filter.usesReservedDescriptor = !hasEvicted;
     return undefined;
   }
 

@@ -39,6 +39,13 @@ const MAX_CLOSE_SECONDS = 5;
 const close = (gateway: Gateway) => callOperator(gateway, 'POST', `/merchants/${MERCHANT}/close`);
 const reopen = (gateway: Gateway) => callOperator(gateway, 'POST', `/merchants/${MERCHANT}/reopen`);
 
+t.test('if every merchant is closed, an error says so, and not that there is none yet', async (t) => {
+  const gateway = await testGateway(t);
+  await close(gateway);
+  const message = /which merchant\? all are closed: add or reopen one/;
+  await t.rejects(gateway.accounts.resolveMerchant(undefined), { code: 'merchant-needed', message });
+});
+
 t.test('keys, tokens and sessions are refused at once, and valid again after reopening', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');

@@ -4,13 +4,14 @@
  * simulates the same lock from what the gateway receives, sees no difference.
  */
 import { spawnSync } from 'node:child_process';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import t, { type Test } from 'tap';
 import { Hours, ManualClock, Minutes } from '../../proto/clock.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { runCommand } from '../helpers/cli/command-line.js';
 import { callOperator } from '../helpers/cli/operator-call.js';
-import { runProgram } from '../helpers/cli/program.js';
+import { Program, runProgram } from '../helpers/cli/program.js';
 import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
 import { type DayEvent, SteppedLock } from '../helpers/sim/stepped-lock.js';
@@ -170,6 +171,25 @@ async function testRefusal(t: Test, mac: Mac, { command, before, after }: Exampl
   t.ok(second - first >= Minutes(4) && second - first <= Minutes(6), `it waited ${second - first} ms`);
 }
 
+/** If a broker accepts the connection and refuses the subscription, the lock in C says so, and prints no CONNACK code. */
+async function testRefusedSubscription(t: Test, program: string): Promise<void> {
+  const answers = [Buffer.from([0x20, 2, 0, 0]), Buffer.from([0x90, 3, 0, 1, 0x80])];
+  const broker = createServer((socket) => {
+    let answered = 0;
+    socket.on('error', () => undefined);
+    socket.on('data', () => void socket.write(answers[answered++] ?? ''));
+  });
+  await new Promise<void>((resolve) => broker.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => broker.close());
+  const { port } = broker.address() as AddressInfo;
+  const flash = path.join(tempFolder(t), 'flash.bin');
+  const args = [formatMac(testMac(0xf0e1d7)).replaceAll(':', ''), '127.0.0.1', `${port}`, flash, '--stepped'];
+  const lock = new Program(t, program, args, { LOCK_SECRET: 'lgs_any' });
+  lock.endStdin(`${MIDNIGHT_MS}\n${MIDNIGHT_MS + Minutes(1)} unlock\n`);
+  await lock.waitForExit();
+  t.same(lock.stderr, ['the subscription to `down` failed']);
+}
+
 const noCompiler = spawnSync('cc', ['--version']).error !== undefined && 'cc not installed (Debian: gcc)';
 
 t.test('the lock in C compiles without warnings and goes through a day', { skip: noCompiler }, async (t) => {
@@ -181,6 +201,7 @@ t.test('the lock in C compiles without warnings and goes through a day', { skip:
   const lock = { command: program, before: [], after: [flash, '--stepped'] };
   await testDay(t, testMac(0xf0e1d5), lock);
   await testRefusal(t, testMac(0xf0e1d6), { ...lock, after: [`${flash}.other`, '--stepped'] });
+  await testRefusedSubscription(t, program);
 });
 
 /** The first Python that has paho-mqtt: Debian's package is for Debian's Python only. */

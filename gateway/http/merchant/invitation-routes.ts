@@ -58,7 +58,7 @@ const COMMON = {
 };
 const EXAMPLE = { merchant: 'Amber Bikes', username: 'ada', dashboard: 'owner' };
 
-const common = { method: 'POST', tag: 'users', scheme: 'none', scope: 'users', bodyBytes: MAX_BODY_BYTES } as const;
+const common = { method: 'POST', tag: 'users', scheme: 'none', keyScope: 'users', bodyBytes: MAX_BODY_BYTES } as const;
 
 /** The routes without an API key. */
 export const INVITATION_ROUTES: readonly MerchantRoute[] = [

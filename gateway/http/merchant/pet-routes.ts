@@ -112,7 +112,7 @@ const createPet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
   tag: 'pets',
   summary: 'Creates a pet.',
   scheme: 'api-key',
-  scope: 'spec',
+  keyScope: 'spec',
   body: newPetOf(nameLength),
   bodyBytes: quota.petBytes,
   bodyExample: { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' },
@@ -151,7 +151,7 @@ const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
     'breed stay as they were created. The id is checked first (400), then the other members (405), then whether ' +
     'the pet exists (404).',
   scheme: 'bearer',
-  scope: 'spec',
+  keyScope: 'spec',
   body: changedPetOf(nameLength),
   bodyBytes: quota.petBytes,
   bodyExample: CHANGE,

@@ -127,7 +127,7 @@ export interface CallAudit {
 export interface MerchantRoute extends RouteTerms {
   readonly scheme: Scheme;
   /** The scope that the caller's API key, or the key of the caller's token, must have. */
-  readonly scope: KeyScope;
+  readonly keyScope: KeyScope;
   /** The names in braces in the path, with their meanings. */
   readonly params?: TSchema;
   readonly query?: TSchema;

@@ -280,7 +280,8 @@ export class HttpServer {
           this.#callers.set(request, caller);
           this.#options.budgets.takeRequest(caller.merchantId, route.body === undefined ? 0 : bytes, route.cost);
         }
-        if (caller.key !== undefined) checkKeyScope(caller.key, route.scope, oauthError(route, 'unauthorized_client'));
+        if (caller.key !== undefined)
+          checkKeyScope(caller.key, route.keyScope, oauthError(route, 'unauthorized_client'));
         if (caller.session !== undefined) checkSessionRights(caller.session, route);
         if (route.body !== undefined) checkBodyType(request, route, this.#options.corsOrigins);
       },

@@ -57,7 +57,7 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
     tag: 'webhooks',
     summary: 'Sends a test webhook to every active URL of the merchant and waits for the answers.',
     scheme: 'access-token',
-    scope: 'spec',
+    keyScope: 'spec',
     body: TestRequest,
     bodyBytes: MAX_BODY_BYTES,
     bodyExample: { access_token: 'lgt_…', mac_addr: 'A4:C1:38:F0:E1:D2' },

@@ -46,7 +46,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
     summary: 'Issues a token for one hour, or until the API key expires.',
     description: 'Errors are problem documents that also have OAuth’s `error` and `error_description` (RFC 6749 §5.2).',
     scheme: 'api-key',
-    scope: 'spec',
+    keyScope: 'spec',
     body: TokenRequest,
     bodyBytes: MAX_FORM_BYTES,
     bodyType: FORM_TYPE,

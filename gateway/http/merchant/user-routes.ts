@@ -80,7 +80,7 @@ const logIn: MerchantRoute = {
   tag: 'users',
   summary: 'Logs a user in.',
   scheme: 'api-key',
-  scope: 'spec',
+  keyScope: 'spec',
   query: Credentials,
   responses: {
     200: {
@@ -132,7 +132,7 @@ const logOut: MerchantRoute = {
   tag: 'users',
   summary: 'Ends the current session.',
   scheme: 'api-key',
-  scope: 'spec',
+  keyScope: 'spec',
   headers: Type.Object({
     'x-session': Type.Optional(Type.String({ description: 'The session, for clients without cookies.' })),
   }),
@@ -154,7 +154,7 @@ const createUsers = ({ nameLength }: Fairness) =>
     method: 'POST',
     tag: 'users',
     scheme: 'api-key',
-    scope: 'spec',
+    keyScope: 'spec',
     body: userListOf(nameLength),
     bodyBytes: MAX_BODY_BYTES,
     bodyExample: [{ id: 7, username: 'ada', firstName: 'Ada', password: 'correct horse', userStatus: 1 }],

@@ -27,8 +27,8 @@ export async function findUserSession(
 }
 
 /** Whether a user may call a route: by the route's roles, or by the scope that an API key would need. */
-export function mayCall({ role }: UserConsoleSession, { scheme, scope, roles }: MerchantRoute): boolean {
-  return scheme === 'session' ? (roles?.includes(role) ?? true) : roleHasScope(role, scope);
+export function mayCall({ role }: UserConsoleSession, { scheme, keyScope, roles }: MerchantRoute): boolean {
+  return scheme === 'session' ? (roles?.includes(role) ?? true) : roleHasScope(role, keyScope);
 }
 
 /** @throws Refusal 403 `insufficient-role` */

@@ -39,7 +39,7 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
     summary,
     ...(description !== undefined && { description }),
     // OpenAPI 3.1 lists roles in this place; here they are a key's scopes.
-    security: scheme === 'api-key' && 'scope' in route ? [{ apiKey: [route.scope] }] : SECURITY[scheme],
+    security: scheme === 'api-key' && 'keyScope' in route ? [{ apiKey: [route.keyScope] }] : SECURITY[scheme],
     ...('handle' in route && route.params !== undefined && { params: route.params }),
     ...('handle' in route && route.query !== undefined && { querystring: route.query }),
     ...('handle' in route && route.headers !== undefined && { headers: route.headers }),

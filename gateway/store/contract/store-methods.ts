@@ -82,7 +82,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     readPendingLocks: 'reads',
     readWaits: 'reads',
     shortenWaits: 'writes',
-    findPending: 'reads',
+    hasPending: 'reads',
     findFirstUplinkFrom: 'reads',
     findPositionAt: 'reads',
     findEvent: 'reads',

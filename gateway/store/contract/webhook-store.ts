@@ -19,10 +19,10 @@ export interface DeliveryWait {
   readonly atMs: number;
 }
 
-/** Selects pending deliveries: of uplinks after `afterId`, due after `fromMs` by the delivery clock. */
+/** Selects pending deliveries: of uplinks after `afterId`, due after `afterMs` by the delivery clock. */
 export interface WaitsPage {
   readonly afterId: number;
-  readonly fromMs: number;
+  readonly afterMs: number;
   readonly limit: number;
 }
 
@@ -173,7 +173,7 @@ export interface WebhookStore {
   /** Makes deliveries due earlier; deliveries that are already due earlier, or final, are not changed. */
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void>;
   /** Whether the URL has a pending delivery of this lock. */
-  findPending(urlId: number, deviceId: number): Promise<boolean>;
+  hasPending(urlId: number, deviceId: number): Promise<boolean>;
 
   /**
    * Returns the id of the first uplink received at this time or later; the last id + 1 if there is none. For lists in

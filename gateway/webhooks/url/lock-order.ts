@@ -66,7 +66,7 @@ export class LockOrder {
    */
   async release(deviceId: number): Promise<void> {
     if (!this.#blocked.has(deviceId) || this.#rowsBeingWritten.has(deviceId)) return;
-    const isPending = await this.#store.findPending(this.#urlId, deviceId);
+    const isPending = await this.#store.hasPending(this.#urlId, deviceId);
     if (!isPending && !this.#rowsBeingWritten.has(deviceId)) this.#blocked.delete(deviceId);
   }
 }

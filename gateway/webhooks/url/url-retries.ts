@@ -127,7 +127,7 @@ export class UrlRetries {
     if (this.#isShortened) return;
     const { webhooks } = this.#store;
     for (let afterId: number | undefined = 0; afterId !== undefined; ) {
-      const range = { afterId, fromMs: heldUntilMs, limit: WAITS_PER_READ };
+      const range = { afterId, afterMs: heldUntilMs, limit: WAITS_PER_READ };
       const waits: readonly DeliveryWait[] = await webhooks.readWaits(this.#urlId, range);
       const limitedWaits = waits.map(({ uplinkId, attempts, atMs }) => {
         return { uplinkId, atMs: Math.min(atMs, Math.max(nowMs + maxRetryDelay(attempts), heldUntilMs)) };

@@ -194,7 +194,7 @@ t.test('each operation is open to the roles that may call it, and only for the u
   }
   await addUser(gateway, basil.merchant, 'other', 'owner');
   const otherMerchantsPage = await Dashboard.open(gateway, basil.merchant, 'other');
-  for (const { method, path, scope, scheme } of MERCHANT_ROUTES) {
+  for (const { method, path, keyScope, scheme } of MERCHANT_ROUTES) {
     const row = OWN_DATA_CALLS[`${method} ${path}`];
     const [callPath, terms] = row?.call(amber) ?? [path, {}];
     for (const [role, page] of pages) {
@@ -204,7 +204,7 @@ t.test('each operation is open to the roles that may call it, and only for the u
         // An operation of the specification, such as POST /v1/pet: no session may call it.
         t.ok(status >= 400 && status < 500, `${name} is refused: ${status}`);
         if (scheme === 'api-key') t.equal(status, 403, name);
-      } else t.equal(status, MAY_CALL[scope]?.includes(role) ? row.status : 403, name);
+      } else t.equal(status, MAY_CALL[keyScope]?.includes(role) ? row.status : 403, name);
     }
     if (row === undefined) continue;
     const otherAnswer = await otherMerchantsPage.call(callPath, { method, ...terms });

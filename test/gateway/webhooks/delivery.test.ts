@@ -232,6 +232,9 @@ t.test('wrong settings of a new URL are refused with a code', async (t) => {
   const { accounts } = gateway;
   for (const url of ['', 'ftp://a/', 'nonsense', 'http://user:pass@a/', 'file:///etc/passwd'])
     await t.rejects(accounts.addWebhookUrl({ url }), { code: 'input-url' }, url);
+  const longUrl = `http://a/${'x'.repeat(2048)}`;
+  const tooLong = { code: 'input-url', message: /at most 2048 characters, and this one has 2057/ };
+  await t.rejects(accounts.addWebhookUrl({ url: longUrl }), tooLong);
   for (const name of ['webhook-id', 'Webhook-Signature', 'Host', 'content-length', 'Connection', 'User-Agent', 'a b'])
     await t.rejects(
       accounts.addWebhookUrl({ url: 'http://a/', headers: { [name]: 'x' } }),

@@ -14,7 +14,7 @@ type Terms = Pick<MerchantRoute, 'method' | 'path' | 'operationId' | 'summary' |
 /** A route with what all of them have in common. Answers are not serialised by a schema. */
 export function consoleRoute(terms: Terms): MerchantRoute {
   const hasBody = terms.body !== undefined && { bodyBytes: MAX_BODY_BYTES };
-  return { scheme: 'session', scope: 'users', tag: 'users', responses: {}, isHidden: true, ...hasBody, ...terms };
+  return { scheme: 'session', keyScope: 'users', tag: 'users', responses: {}, isHidden: true, ...hasBody, ...terms };
 }
 
 /** The parameter of a path that names a session or a key. */

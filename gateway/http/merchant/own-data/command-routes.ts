@@ -38,7 +38,7 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
     path: SEND_PATH,
     operationId: 'sendCommand',
     tag: 'commands',
-    scope: 'commands',
+    keyScope: 'commands',
     summary: 'Sends a command to a lock.',
     description:
       'The answer comes when the command is stored; the lock gets it as soon as it can be reached. With an ' +
@@ -79,7 +79,7 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/commands',
     operationId: 'listCommands',
     tag: 'commands',
-    scope: 'commands',
+    keyScope: 'commands',
     summary: 'Lists commands, newest first.',
     query: Type.Object({
       mac_addr: Type.Optional(Type.String({ description: 'Only commands to this lock.' })),
@@ -98,7 +98,7 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/commands/{id}',
     operationId: 'getCommand',
     tag: 'commands',
-    scope: 'commands',
+    keyScope: 'commands',
     summary: 'Returns a command and its state.',
     params: IdParam,
     responses: {
@@ -112,7 +112,7 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/commands/{id}/cancel',
     operationId: 'cancelCommand',
     tag: 'commands',
-    scope: 'commands',
+    keyScope: 'commands',
     summary: 'Cancels a command that has not been sent; may be repeated.',
     params: IdParam,
     responses: {

@@ -65,7 +65,7 @@ export const EVENT_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/events',
     operationId: 'listEvents',
     tag: 'events',
-    scope: 'locks:read',
+    keyScope: 'locks:read',
     summary: 'Returns the events that webhooks bring, oldest first, from a cursor on.',
     description:
       'Whoever lost webhooks reads them here. Call it again with `after` set to the last `next_cursor`: every event ' +

@@ -47,7 +47,7 @@ export const FINDING_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/findings',
     operationId: 'listAllFindings',
     tag: 'locks',
-    scope: 'locks:read',
+    keyScope: 'locks:read',
     summary: 'Lists what the judge found at all locks, newest first.',
     description:
       'Findings of locks that are not yours any more are left out. If there are many of these, a page has fewer ' +
@@ -64,7 +64,7 @@ export const FINDING_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/locks/{mac}/findings',
     operationId: 'listFindings',
     tag: 'locks',
-    scope: 'locks:read',
+    keyScope: 'locks:read',
     summary: 'Lists what the judge found at a lock, newest first.',
     params: Type.Object({ mac: MacParam }),
     query: Type.Object(PAGE_QUERY),

@@ -19,7 +19,7 @@ import {
 } from '../route.js';
 
 /** A route, without what all of them have in common. */
-export type OwnDataTerms = Omit<MerchantRoute, 'scheme' | 'scope'> & { readonly scope: KeyScope };
+export type OwnDataTerms = Omit<MerchantRoute, 'scheme' | 'keyScope'> & { readonly keyScope: KeyScope };
 
 /** The parameter of a path that names a lock. */
 export const MacParam = Type.String({ description: 'The lock’s MAC, in any common spelling.' });
@@ -33,13 +33,13 @@ export function commonResponses(scope: KeyScope): Readonly<Record<number, Respon
 
 /** Makes a route: adds an API key as the scheme, the scope to the description, and the common answers. */
 export function ownDataRoute(terms: OwnDataTerms): MerchantRoute {
-  const { scope, description, responses } = terms;
-  const scopeSentence = `Needs the scope \`${scope}\`.`;
+  const { keyScope, description, responses } = terms;
+  const scopeSentence = `Needs the scope \`${keyScope}\`.`;
   return {
     ...terms,
     scheme: 'api-key',
     description: description === undefined ? scopeSentence : `${description} ${scopeSentence}`,
-    responses: { ...responses, ...commonResponses(scope) },
+    responses: { ...responses, ...commonResponses(keyScope) },
   };
 }
 

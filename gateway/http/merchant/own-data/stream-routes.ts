@@ -44,7 +44,7 @@ export const STREAM_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/stream',
     operationId: 'streamLocks',
     tag: 'locks',
-    scope: 'locks:read',
+    keyScope: 'locks:read',
     summary: 'Streams your locks as server-sent events: a snapshot, then changes.',
     description:
       '`snapshot` events have all locks, in parts: the first part replaces all locks that you have, the last one has ' +

@@ -99,7 +99,7 @@ export const USAGE_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/usage',
     operationId: 'listUsage',
     tag: 'billing',
-    scope: 'billing:read',
+    keyScope: 'billing:read',
     summary: 'Lists the traffic of own locks in a month, by default the current one.',
     query: Type.Object({ month: Type.Optional(MonthText), format: Format, ...PAGE_QUERY }),
     responses: {
@@ -116,7 +116,7 @@ export const USAGE_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/statements',
     operationId: 'listStatements',
     tag: 'billing',
-    scope: 'billing:read',
+    keyScope: 'billing:read',
     summary: 'Lists the months that have a statement, newest first.',
     query: Type.Object(PAGE_QUERY),
     responses: {
@@ -130,7 +130,7 @@ export const USAGE_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/statements/{month}',
     operationId: 'getStatement',
     tag: 'billing',
-    scope: 'billing:read',
+    keyScope: 'billing:read',
     summary: 'Returns the statement of a month: bytes, SIMs, amounts.',
     params: Type.Object({ month: MonthText }),
     query: Type.Object({ format: Format }),

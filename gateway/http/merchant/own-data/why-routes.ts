@@ -66,7 +66,7 @@ export const OWN_WHY_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/why/{id}',
     operationId: 'explain',
     tag: 'locks',
-    scope: 'locks:read',
+    keyScope: 'locks:read',
     summary: 'Explains an event, a delivery, a finding, a command or the silence of an own lock.',
     params: Type.Object({
       id: Type.String({

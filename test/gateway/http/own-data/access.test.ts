@@ -30,7 +30,7 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
   for (const scope of ALL_KEY_SCOPES)
     scoped.set(scope, (await apiKeys.create(amber.merchant, scope, { scopes: [scope] })).text);
 
-  for (const { method, path, scope } of OWN_DATA_ROUTES)
+  for (const { method, path, keyScope } of OWN_DATA_ROUTES)
     await t.test(`${method} ${path}`, async (t) => {
       const row = OWN_DATA_CALLS[`${method} ${path}`];
       if (row === undefined) return;
@@ -48,13 +48,13 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
           { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic / }, body: { code: 'unauthorized' } },
           `key: ${name}`,
         );
-      for (const [keyScope, key] of scoped)
+      for (const [scope, key] of scoped)
         t.match(
           await callOperation(key),
-          keyScope === scope
+          scope === keyScope
             ? { status: row.status }
             : { status: 403, headers: PROBLEM, body: { code: 'insufficient-scope' } },
-          `scope ${keyScope}`,
+          `scope ${scope}`,
         );
       const others = await callOperation(basil.key);
       t.equal(others.status, row.statusForOthers, 'another merchant’s key');

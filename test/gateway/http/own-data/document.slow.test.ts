@@ -31,8 +31,8 @@ interface OpenApiMedia {
 }
 
 /** The documented statuses of a route, without those that all routes of merchants' own data have. */
-function statusesOf({ responses, scope }: MerchantRoute): number[] {
-  const common = Object.keys(commonResponses(scope));
+function statusesOf({ responses, keyScope }: MerchantRoute): number[] {
+  const common = Object.keys(commonResponses(keyScope));
   return Object.keys(responses)
     .filter((status) => !common.includes(status))
     .map(Number);
@@ -109,7 +109,7 @@ t.test('docs/http.md has a section for each operation, with its scope and its st
   t.strictSame(documented.sort(), OWN_DATA_ROUTES.map(({ method, path }) => `${method} ${path}`).sort());
   for (const route of OWN_DATA_ROUTES) {
     const section = SECTIONS.get(`${route.method} ${route.path}`) ?? '';
-    t.ok(section.includes(`Scope: \`${route.scope}\`.`), `${route.method} ${route.path}: its scope`);
+    t.ok(section.includes(`Scope: \`${route.keyScope}\`.`), `${route.method} ${route.path}: its scope`);
     const rows = [...section.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, status, when]) => [status, when]);
     const expected = statusesOf(route).map((status) => [String(status), route.responses[status]?.description]);
     t.strictSame(rows, expected, `${route.method} ${route.path}: its statuses`);

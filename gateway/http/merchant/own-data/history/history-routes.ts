@@ -48,7 +48,7 @@ export const HISTORY_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/locks/{mac}/history',
     operationId: 'getLockHistory',
     tag: 'locks',
-    scope: 'locks:read',
+    keyScope: 'locks:read',
     summary: 'A lock’s power states and connections over time.',
     description: 'As its messages showed them, since the lock became yours.',
     params: Type.Object({ mac: MacParam }),

@@ -32,7 +32,7 @@ const listPings = ownDataRoute({
   path: '/v1/locks/{mac}/pings',
   operationId: 'listPings',
   tag: 'locks',
-  scope: 'locks:read',
+  keyScope: 'locks:read',
   summary: 'Lists a lock’s pings as webhooks have them, newest first.',
   description:
     'By the time at which they were received, not by that at which the lock made them. A page may have fewer pings ' +
@@ -71,7 +71,7 @@ const getTrack = ownDataRoute({
   path: '/v1/locks/{mac}/track',
   operationId: 'getTrack',
   tag: 'locks',
-  scope: 'locks:read',
+  keyScope: 'locks:read',
   summary: 'A lock’s GPS pings as a line with times.',
   description:
     'As a GeoJSON feature (RFC 7946) or as GPX 1.1, in the order in which the lock made them. `complete_from` says ' +

@@ -65,7 +65,7 @@ export const OWN_INVITATION_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/invitations',
     operationId: 'listInvitations',
     tag: 'users',
-    scope: 'users',
+    keyScope: 'users',
     summary: 'Lists open invitations, oldest first.',
     query: Type.Object(PAGE_QUERY),
     responses: {
@@ -86,7 +86,7 @@ export const OWN_INVITATION_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/invitations',
     operationId: 'inviteUser',
     tag: 'users',
-    scope: 'users',
+    keyScope: 'users',
     summary: 'Invites a user of the dashboard; returns a link that can be used once.',
     description: 'A new invitation for a name replaces the one before it.',
     body: Body,
@@ -120,7 +120,7 @@ export const OWN_INVITATION_ROUTES: readonly MerchantRoute[] = [
     path: '/v1/invitations/{id}',
     operationId: 'withdrawInvitation',
     tag: 'users',
-    scope: 'users',
+    keyScope: 'users',
     summary: 'Withdraws an invitation: its link stops working.',
     params: Type.Object({ id: Type.String({ description: 'The invitation’s id, from the list.' }) }),
     responses: {

@@ -136,7 +136,7 @@ export class Webhooks implements WebhookStore {
     return await this.#read.all<DeliveryWait>(
       `SELECT uplink_id AS "uplinkId", attempts - attempts_before AS attempts, next_attempt_at_ms AS "atMs"
        FROM delivery WHERE url_id = @urlId AND state = 'pending' AND uplink_id > @afterId
-         AND next_attempt_at_ms > @fromMs ORDER BY uplink_id LIMIT @limit`,
+         AND next_attempt_at_ms > @afterMs ORDER BY uplink_id LIMIT @limit`,
       { urlId, ...page },
     );
   }
@@ -156,7 +156,7 @@ export class Webhooks implements WebhookStore {
     );
   }
 
-  async findPending(urlId: number, deviceId: number): Promise<boolean> {
+  async hasPending(urlId: number, deviceId: number): Promise<boolean> {
     const found = await this.#read.get(
       `SELECT 1 AS one FROM delivery WHERE url_id = @urlId AND device_id = @deviceId AND state = 'pending' LIMIT 1`,
       { urlId, deviceId },

@@ -16,7 +16,7 @@ export class DeliveryWaits {
     this.#read = reader.prepare(
       `SELECT uplink_id AS uplinkId, attempts - attempts_before AS attempts, next_attempt_at_ms AS atMs
        FROM delivery INDEXED BY delivery_by_state
-       WHERE url_id = @urlId AND state = 'pending' AND uplink_id > @afterId AND next_attempt_at_ms > @fromMs
+       WHERE url_id = @urlId AND state = 'pending' AND uplink_id > @afterId AND next_attempt_at_ms > @afterMs
        ORDER BY uplink_id LIMIT @limit`,
     );
     this.#shorten = writer.prepare(
@@ -25,9 +25,9 @@ export class DeliveryWaits {
     );
   }
 
-  /** Returns the pending deliveries after `afterId` whose next attempt is after `fromMs`, in the order of the log. */
-  read(urlId: number, { afterId, fromMs, limit }: WaitsPage): DeliveryWait[] {
-    return this.#read.all({ urlId, afterId, fromMs, limit }) as DeliveryWait[];
+  /** Returns the pending deliveries after `afterId` whose next attempt is after `afterMs`, in the order of the log. */
+  read(urlId: number, { afterId, afterMs, limit }: WaitsPage): DeliveryWait[] {
+    return this.#read.all({ urlId, afterId, afterMs, limit }) as DeliveryWait[];
   }
 
   /** Makes deliveries due earlier, in one transaction. @throws SQLite's error */

@@ -1,7 +1,7 @@
 /**
  * Finds the first uplink from a time on, in hand-written SQL, and remembers it: times of receipt grow with ids, so the
- * first uplink from a time that has passed stays the first. A webhook URL's figures by the hour alone ask for 25
- * times, which change once an hour, and each search makes some twenty reads across the whole log.
+ * first uplink from a time that has passed stays the first. The hourly figures of a single webhook URL need the first
+ * uplinks from 25 times, which change once an hour, and each search makes some twenty reads across the whole log.
  */
 import type { Database, Statement } from 'better-sqlite3';
 

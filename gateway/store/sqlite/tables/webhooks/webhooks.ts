@@ -123,7 +123,7 @@ export class SqliteWebhooks implements WebhookStore {
     return mutex.runExclusive(() => storeCall('make deliveries due', () => this.#waits.shorten(urlId, waits)));
   }
 
-  async findPending(urlId: number, deviceId: number): Promise<boolean> {
+  async hasPending(urlId: number, deviceId: number): Promise<boolean> {
     return storeCall('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
   }
 
