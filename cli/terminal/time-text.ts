@@ -2,7 +2,7 @@
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 
 const SPAN_UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
   s: Seconds,
@@ -34,7 +34,7 @@ export function readSpan(flag: string, text: string): Milliseconds {
 export async function readFutureTime(flag: string, text: string, now: () => Promise<number>): Promise<string> {
   const span = spanOf(text);
   const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : (await now()) + span;
-  if (!Number.isNaN(timeMs)) return toDate(timeMs);
+  if (!Number.isNaN(timeMs)) return formatDate(timeMs);
   const expected = 'a span such as 30d, or a date such as 2026-12-24 or 2026-12-24T18:00:00Z';
   throw new LockgateError('input-expiry', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
 }
@@ -49,7 +49,7 @@ export async function readFutureTime(flag: string, text: string, now: () => Prom
 export async function readPastTime(flag: string, text: string, now: () => Promise<number>): Promise<string> {
   const span = spanOf(text);
   const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : (await now()) - span;
-  if (!Number.isNaN(timeMs)) return toDate(timeMs);
+  if (!Number.isNaN(timeMs)) return formatDate(timeMs);
   const expected = 'a span such as 24h, or a date such as 2026-11-20 or 2026-11-20T18:00:00Z';
   throw new LockgateError('input-since', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
 }
@@ -76,7 +76,7 @@ export function agoText(date: string, nowMs: number): string {
 
 /** {@link agoText} of a time so many seconds ago. */
 export function secondsAgoText(seconds: number, nowMs: number): string {
-  return agoText(toDate(nowMs - Math.round(Seconds(seconds))), nowMs);
+  return agoText(formatDate(nowMs - Math.round(Seconds(seconds))), nowMs);
 }
 
 /** `in 3 min`, for example, for a future time; {@link agoText} for a past time. */

@@ -5,14 +5,14 @@
  */
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { PowerChange } from '../../proto/wire/ping.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import type { WorldChange } from '../world/world.js';
 
 /** The members of a `world` event; undefined for an entry that is not about the world. */
 export function worldMembers(mac: Mac, atMs: number, entry: DiaryEntry): Record<string, unknown> | undefined {
   const changed = membersOfEntry(entry);
-  return changed && { at: toDate(atMs), mac: formatMac(mac), event: 'world', ...changed };
+  return changed && { at: formatDate(atMs), mac: formatMac(mac), event: 'world', ...changed };
 }
 
 /** An entry's members besides `at`, `mac` and `event`. */

@@ -11,7 +11,7 @@ import { type Clock, Days, type Milliseconds, Seconds } from '../../proto/clock.
 import { LockgateError } from '../../proto/errors.js';
 import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import { MAX_REFLASH_MARKS, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-life.js';
 import type { Commands } from '../commands/commands.js';
 import { type Keys, makeLockSecret, makePhoneSecret } from '../data-folder/keys.js';
@@ -406,7 +406,7 @@ function checkMark(markMs: number, nowMs: number): void {
   if (markMs >= PLAUSIBLE_FROM_MS && markMs <= nowMs) return;
   throw new LockgateError(
     'input-at',
-    `at is ${toDate(markMs)}: expected a time from 2020 on that is not in the future`,
+    `at is ${formatDate(markMs)}: expected a time from 2020 on that is not in the future`,
   );
 }
 

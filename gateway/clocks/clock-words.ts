@@ -1,6 +1,6 @@
 /** Makes sentences for people about a machine clock that jumped. Pure. */
 import { describeSpan } from '../../proto/power/judge/words.js';
-import { isDatable, toDate } from '../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../proto/wire/ping-json.js';
 import type { ClockAuthority, ClockReading } from './clock-guard.js';
 
 /** One sentence: how the machine's clock compares with the confirmed one, and the consequences. */
@@ -26,5 +26,5 @@ export function trustedText(by: ClockAuthority): string {
 }
 
 function dateText(timeMs: number): string {
-  return isDatable(timeMs) ? toDate(timeMs) : `${timeMs} ms after 1970`;
+  return isDatable(timeMs) ? formatDate(timeMs) : `${timeMs} ms after 1970`;
 }

@@ -2,7 +2,7 @@
 import type { Belief } from '../../proto/power/judge/belief.js';
 import { presence } from '../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
-import { isDatable, toDate } from '../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../proto/wire/ping-json.js';
 import type { Session, Subscription } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/contract/command-record.js';
 import { type CommandQueue, type IsHeld, nextCommand } from './command-queue.js';
@@ -53,7 +53,7 @@ export function waitOf(question: WaitQuestion): Wait | null {
   const { id, state, notBeforeMs } = record;
   if (state !== 'queued' && state !== 'sent') return null;
   if (notBeforeMs !== null && notBeforeMs > nowMs)
-    return { for: 'schedule', text: `scheduled for ${toDate(notBeforeMs)}`, dueMs: notBeforeMs };
+    return { for: 'schedule', text: `scheduled for ${formatDate(notBeforeMs)}`, dueMs: notBeforeMs };
   if (isHeld(record)) return { for: 'clock', text: 'it may have expired: the machine’s clock leapt' };
   const next = queue === undefined ? undefined : nextCommand(queue, nowMs, isHeld);
   if (next !== undefined && next.record.id !== id) return { for: 'turn', text: `behind command ${next.record.id}` };
@@ -67,7 +67,7 @@ export function waitOf(question: WaitQuestion): Wait | null {
 }
 
 function subscriptionText(subscription: Subscription, belief: Belief | undefined): string {
-  const since = belief?.isConnected === true ? ` since ${toDate(belief.connectedSinceMs)}` : '';
+  const since = belief?.isConnected === true ? ` since ${formatDate(belief.connectedSinceMs)}` : '';
   const has = subscription === 'withdrawn' ? 'unsubscribed from' : 'not subscribed to';
   return `lock connected${since}, has ${has} \`down\``;
 }
@@ -78,8 +78,8 @@ function connectionWait(belief: Belief | undefined, nowMs: number): Wait {
   if (silence === undefined || silence.presence === 'never-seen')
     return { for: 'connection', text: 'lock has never connected' };
   if (silence.presence === 'late')
-    return { for: 'connection', text: `${text}, late since ${toDate(silence.sinceMs)} (${silence.rule})` };
+    return { for: 'connection', text: `${text}, late since ${formatDate(silence.sinceMs)} (${silence.rule})` };
   if (silence.presence !== 'asleep' || silence.dueMs === null || !isDatable(silence.dueMs))
     return { for: 'connection', text };
-  return { for: 'connection', text: `${text}, due at ${toDate(silence.dueMs)}`, dueMs: silence.dueMs };
+  return { for: 'connection', text: `${text}, due at ${formatDate(silence.dueMs)}`, dueMs: silence.dueMs };
 }

@@ -12,7 +12,7 @@ import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import type { Presence } from '../../proto/power/judge/presence.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { GatewayEvents } from '../events.js';
 import type { BudgetChanged } from '../lock-events.js';
 import type { KnownLock } from '../locks/locks.js';
@@ -334,7 +334,7 @@ export class Notices {
   }
 
   #noteBootBack(mac: string, sinceMs: number): void {
-    const since = toDate(sinceMs);
+    const since = formatDate(sinceMs);
     const text =
       `${mac}: its boot counter went back at ${since}, so everything it has sent since counts as late old data. ` +
       `If its flash was wiped, run: lockgate device reflashed ${mac} --at ${since}`;
@@ -459,5 +459,5 @@ function unjudgedText(mac: string, why: string): string {
 }
 
 function lateText(mac: string, { sinceMs, rule }: Late): string {
-  return `${mac} has been late since ${toDate(sinceMs)} (${rule})`;
+  return `${mac} has been late since ${formatDate(sinceMs)} (${rule})`;
 }

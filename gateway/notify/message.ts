@@ -1,5 +1,5 @@
 /** Makes the messages of a notification: id, type and body. Pure: every attempt at a message has the same bytes. */
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import { type DueMessage, type EndedHow, OPERATOR_RECIPIENT } from '../store/contract/notify/notification-store.js';
 import type { NotificationBody } from './schema.js';
 
@@ -35,8 +35,8 @@ function noticeBody(id: string, due: DueMessage): NotificationBody {
     notice_id: details.noticeId ?? null,
     kind,
     subject,
-    opened_at: toDate(due.openedAtMs),
-    resolved_at: isOpening ? null : toDate(due.endedAtMs ?? due.openedAtMs),
+    opened_at: formatDate(due.openedAtMs),
+    resolved_at: isOpening ? null : formatDate(due.endedAtMs ?? due.openedAtMs),
   };
 }
 
@@ -52,7 +52,7 @@ function webhookBody(id: string, due: DueMessage): NotificationBody {
   const { part, kind, text, details } = due;
   // Both are always set for a webhook URL's trouble.
   const { webhookId = 0, origin = '' } = details;
-  const common = { message_id: id, webhook_id: webhookId, origin, opened_at: toDate(due.openedAtMs) };
+  const common = { message_id: id, webhook_id: webhookId, origin, opened_at: formatDate(due.openedAtMs) };
   if (part === 'opened') {
     const type = kind === 'webhook-disabled' ? 'webhook.disabled' : 'webhook.failing';
     return { type, text, ...common, resolved_at: null };
@@ -64,6 +64,6 @@ function webhookBody(id: string, due: DueMessage): NotificationBody {
     type: `webhook.${how}`,
     text: `Webhook URL ${webhookId} (${origin}) ${ENDED_SENTENCES[how]}.`,
     ...common,
-    resolved_at: toDate(endedAtMs ?? due.openedAtMs),
+    resolved_at: formatDate(endedAtMs ?? due.openedAtMs),
   };
 }

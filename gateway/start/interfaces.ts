@@ -1,7 +1,7 @@
 /** Builds and starts the two HTTP interfaces, for merchants and for operators. Only gateway.ts may import this file. */
 import type { Socket } from 'node:net';
 import { RunClock, systemClock } from '../../proto/clock.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import { type MerchantParts, makeMerchantParts } from '../accounts/merchant-parts.js';
 import type { Config } from '../config.js';
 import { DEFAULT_FAIRNESS } from '../fairness/fairness-settings.js';
@@ -126,7 +126,7 @@ export function startOperator(
 ): Promise<OperatorServer> {
   const { broker, store, clock: runClock, clocks: recordedClocks, figures, locks, closedLocks, dispatcher } = parts;
   const { descriptors } = parts.descriptorWatch;
-  const startedAt = toDate(systemClock.now());
+  const startedAt = formatDate(systemClock.now());
   const pingRate = new PingRate(parts.events);
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
@@ -163,7 +163,7 @@ export function startOperator(
         isCircuitOpen: (urlId) => dispatcher.isCircuitOpen(urlId),
         worstDelayMs: delays.ms,
       }),
-      run_clock: toDate(runClock.now()),
+      run_clock: formatDate(runClock.now()),
       run_speed: recordedClocks.speed,
       clock: clockJson(recordedClocks.reading()),
     }),

@@ -3,7 +3,7 @@
  * statement. The statement is stored as made here and never computed again.
  */
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import { addCounts, bytesOf, type CountsJson, countsJson, type UsageCounts, ZERO_USAGE } from './counts.js';
 import { type Month, monthEndMs, monthStartMs } from './month.js';
 import {
@@ -129,10 +129,10 @@ export function makeStatement(basis: StatementBasis): Statement {
     version: 1,
     merchant,
     month,
-    from: toDate(monthStartMs(month)),
-    until: toDate(monthEndMs(month)),
-    closed_at: toDate(closedAtMs),
-    counting_since: countingSinceMs === null ? null : toDate(countingSinceMs),
+    from: formatDate(monthStartMs(month)),
+    until: formatDate(monthEndMs(month)),
+    closed_at: formatDate(closedAtMs),
+    counting_since: countingSinceMs === null ? null : formatDate(countingSinceMs),
     plan: plan && {
       per_mb: plan.perMb,
       bytes_per_mb: BYTES_PER_MB,
@@ -160,7 +160,7 @@ function makeLine(
   return {
     mac: formatMac(mac),
     ...countsJson(counts),
-    activated_at: activatedAtMs === undefined ? null : toDate(activatedAtMs),
+    activated_at: activatedAtMs === undefined ? null : formatDate(activatedAtMs),
     activated_in_month:
       activatedAtMs !== undefined && activatedAtMs >= monthStartMs(month) && activatedAtMs < monthEndMs(month),
     active: isActiveSim,

@@ -7,7 +7,7 @@
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { GatewayEvents } from '../events.js';
 import type { Merchant } from '../store/contract/merchants/merchant-store.js';
 import type { Store } from '../store/contract/store.js';
@@ -135,7 +135,7 @@ export class Usage {
     if (month > this.#lastEnded())
       throw new LockgateError(
         'usage-month-open',
-        `${month} has not ended: it can be closed from ${toDate(monthEndMs(month))} on`,
+        `${month} has not ended: it can be closed from ${formatDate(monthEndMs(month))} on`,
       );
     await this.store();
     const closed: ClosedMonth[] = [];

@@ -7,7 +7,7 @@
  * halves keeps a URL near a bound from changing its state at every check.
  */
 import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { GatewayEvents } from '../events.js';
 import type { Store } from '../store/contract/store.js';
 import type { StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
@@ -107,7 +107,7 @@ export class Backlogs {
         age > MAX_UNDELIVERED_AGE * this.#parts.speed * boundFactor);
     if (isBeyondBound === isBehind) return;
     // A notice is read later, so it has a time and not an age.
-    const oldest = toDate(this.#parts.runClock.now() - age);
+    const oldest = formatDate(this.#parts.runClock.now() - age);
     const count = undelivered.toLocaleString('en');
     const why =
       undelivered === 0

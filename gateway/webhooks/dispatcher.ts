@@ -184,7 +184,7 @@ export class Dispatcher {
   }
 
   #dateOf(atMs: number | undefined): number | null {
-    return atMs === undefined ? null : this.#parts.deliveryClock.toDate(atMs);
+    return atMs === undefined ? null : this.#parts.deliveryClock.formatDate(atMs);
   }
 
   /** Must be called after an operator's request made deliveries of the URL due. */

@@ -6,7 +6,7 @@ import { describeSpan } from '../../proto/power/judge/words.js';
 import { SECTIONS, type Section, step, type WhyStep } from '../../proto/why/step.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import type { Command } from '../../proto/wire/ping.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { Wait } from '../commands/command-wait.js';
 import type { CommandRecord, CommandState } from '../store/contract/command-record.js';
 
@@ -82,10 +82,10 @@ export const WAIT_WHY: Readonly<Record<Wait['for'], WaitRow>> = Object.freeze({
 export function commandSteps(record: CommandRecord, wait: Wait | null): WhyStep[] {
   const { id, mac, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy } = record;
   const commandText = `Command ${id} asks lock ${formatMac(mac)} ${TYPE_WHY[command.type]}.`;
-  const requestText = `Requested at ${toDate(createdAtMs)} by ${askedBy}.`;
+  const requestText = `Requested at ${formatDate(createdAtMs)} by ${askedBy}.`;
   const lifetimeText = describeSpan(expiresAtMs - (notBeforeMs ?? createdAtMs));
-  const scheduleText = notBeforeMs === null ? '' : `It was not to be sent before ${toDate(notBeforeMs)}. `;
-  const expiryText = `It expires at ${toDate(expiresAtMs)}, ${lifetimeText} after it may first be sent.`;
+  const scheduleText = notBeforeMs === null ? '' : `It was not to be sent before ${formatDate(notBeforeMs)}. `;
+  const expiryText = `It expires at ${formatDate(expiresAtMs)}, ${lifetimeText} after it may first be sent.`;
   return [
     step('command', command.type, SECTIONS.wire, `${commandText} ${requestText}`, createdAtMs),
     step('command', 'expiry', SECTIONS.wire, `${scheduleText}${expiryText} ${EXPIRY_RULE}`, expiresAtMs),
@@ -101,8 +101,10 @@ const EXPIRY_RULE =
 
 function sentSteps({ firstSentAtMs, lastSentAtMs, sentCount }: CommandRecord): WhyStep[] {
   if (firstSentAtMs === null) return [];
-  const repeatText = sentCount > 1 ? `, ${sentCount} times, last at ${toDate(lastSentAtMs ?? firstSentAtMs)}` : '';
-  return [step('command', 'sent-at', SECTIONS.wire, `Sent at ${toDate(firstSentAtMs)}${repeatText}.`, firstSentAtMs)];
+  const repeatText = sentCount > 1 ? `, ${sentCount} times, last at ${formatDate(lastSentAtMs ?? firstSentAtMs)}` : '';
+  return [
+    step('command', 'sent-at', SECTIONS.wire, `Sent at ${formatDate(firstSentAtMs)}${repeatText}.`, firstSentAtMs),
+  ];
 }
 
 function waitStep({ for: awaited, text, dueMs }: Wait): WhyStep {

@@ -5,7 +5,7 @@
 
 import { Minutes } from '../../proto/clock.js';
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { DeliveryReading, StoredAttempt } from '../store/contract/webhook-store.js';
 import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { ADDRESS_REFUSED } from '../webhooks/sending/attempt.js';
@@ -86,12 +86,12 @@ function nextText(reading: DeliveryReading | null): string {
   const atMs = reading?.nextAttemptAtMs ?? null;
   return atMs === null
     ? 'the next attempt is under way'
-    : `attempt ${nextNumber(reading)} of ${SCHEDULED_ATTEMPTS} at ${toDate(atMs)}`;
+    : `attempt ${nextNumber(reading)} of ${SCHEDULED_ATTEMPTS} at ${formatDate(atMs)}`;
 }
 
 /** When an open circuit lets an attempt through, and when the event's own attempt is due. */
 function circuitText({ probeAtMs, reading }: DeliveryCase): string {
-  const firstProbe = toDate(probeAtMs ?? 0);
+  const firstProbe = formatDate(probeAtMs ?? 0);
   const probeText = `at ${firstProbe}, and then at most ${MAX_PROBE_WAIT_MINUTES} min apart, until one succeeds`;
   const ownText = reading?.nextAttemptAtMs == null ? '' : `; for this event ${nextText(reading)} at the earliest`;
   return `one event is tried ${probeText}${ownText}`;
@@ -140,7 +140,7 @@ export const OUTCOME_WHY: Readonly<Record<Outcome, (delivery: DeliveryCase) => s
   'pending-behind': (delivery) => `waiting behind ${behindText(delivery)}: the URL gets each lock’s events in order.`,
   'pending-held': ({ heldUntilMs }) =>
     'waiting: the receiver asked for a pause (Retry-After), so nothing is sent to the URL until ' +
-    `${toDate(heldUntilMs ?? 0)}.`,
+    `${formatDate(heldUntilMs ?? 0)}.`,
   'pending-circuit': (delivery) =>
     `waiting: every attempt at the URL fails, so its circuit is open, and ${circuitText(delivery)}.`,
   'pending-refused': (delivery) =>
@@ -226,7 +226,7 @@ function omittedStep(urlId: number, count: number): WhyStep {
 function attemptStep(urlId: number, { number, atMs, durationMs, status, error }: StoredAttempt): WhyStep {
   const answer = status === null ? 'no answer' : `answer ${status}`;
   const result = error === null ? answer : `${answer} (${error})`;
-  const sentence = `Attempt ${number} at URL ${urlId}, at ${toDate(atMs)}: ${result} within ${durationMs} ms.`;
+  const sentence = `Attempt ${number} at URL ${urlId}, at ${formatDate(atMs)}: ${result} within ${durationMs} ms.`;
   const code = error === null ? 'went-well' : error === ADDRESS_REFUSED ? 'refused-address' : 'failed';
   return step('attempt', code, SECTIONS.webhooks, sentence, atMs, 'wall');
 }

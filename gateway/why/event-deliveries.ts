@@ -72,7 +72,7 @@ function withWallClockDate<Reading extends DeliveryReading | null>(reading: Read
   if (reading === null || reading.nextAttemptAtMs === null) return reading;
   // The dispatcher knows when the URL may get an attempt at all; null at a disabled URL.
   const possibleAtMs = webhooks.nextAttemptWallClockMs(reading);
-  return { ...reading, nextAttemptAtMs: possibleAtMs ?? webhooks.deliveryClock.toDate(reading.nextAttemptAtMs) };
+  return { ...reading, nextAttemptAtMs: possibleAtMs ?? webhooks.deliveryClock.formatDate(reading.nextAttemptAtMs) };
 }
 
 async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Promise<DeliveryReading | null> {

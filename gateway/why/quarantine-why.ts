@@ -5,7 +5,7 @@
 
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import type { UplinkRejection } from '../../proto/wire/codec.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import { MAX_QUARANTINED_PER_LOCK } from '../store/contract/log/commit.js';
 import type { QuarantinedMessage } from '../store/contract/log/log-entry.js';
 
@@ -22,7 +22,8 @@ export const REJECTION_WHY: Readonly<Record<UplinkRejection['code'], string>> = 
 /** The steps of a quarantined message. */
 export function quarantineSteps({ receivedAtMs, code, message, bytes }: QuarantinedMessage): WhyStep[] {
   const reason = REJECTION_WHY[code as UplinkRejection['code']] ?? 'an earlier version of the gateway rejected it';
-  const receivedText = `${bytes.length} bytes came at ${toDate(receivedAtMs)} and could not be accepted: ${message}.`;
+  const date = formatDate(receivedAtMs);
+  const receivedText = `${bytes.length} bytes came at ${date} and could not be accepted: ${message}.`;
   const storedText =
     'They were quarantined, but acknowledged: a lock can’t repair its firmware, and would send ' +
     `them for ever. The gateway stores ${MAX_QUARANTINED_PER_LOCK.toLocaleString('en')} such messages of a lock.`;

@@ -1,7 +1,7 @@
 /** Explains what the gateway refused from a lock before a given time: a sentence each, newest first. Pure. */
 
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { RefusalReason } from '../mqtt/refusals/refusal-reason.js';
 import type { Refusal } from '../store/contract/devices/refusal-store.js';
 
@@ -42,7 +42,7 @@ export function refusalSteps(refusals: readonly Refusal[], atMs: number): WhySte
 
 function sentenceOf({ source, what, reason, why, address }: Refusal, atMs: number): string {
   const senderText = source === 'phone' ? ' of a phone' : '';
-  const timeAndAddress = `${toDate(atMs)}, from ${address}`;
+  const timeAndAddress = `${formatDate(atMs)}, from ${address}`;
   if (what !== 'connect') return `The last ${SUBJECTS[what]}${senderText} came at ${timeAndAddress}: ${why}`;
   const plainReason = CONNECT_WHY[reason as RefusalReason];
   const because = plainReason === undefined ? `: ${why}` : `, because ${plainReason}`;
@@ -53,5 +53,5 @@ function sentenceOf({ source, what, reason, why, address }: Refusal, atMs: numbe
 function timesText({ count, firstAtMs, lastAtMs }: Refusal, atMs: number): string {
   if (count === 1) return '';
   if (lastAtMs > atMs) return ' (and again after that time)';
-  return ` (${count.toLocaleString('en')} times for this reason since ${toDate(firstAtMs)})`;
+  return ` (${count.toLocaleString('en')} times for this reason since ${formatDate(firstAtMs)})`;
 }

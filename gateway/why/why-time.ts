@@ -5,7 +5,7 @@
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
-import { isDatable, toDate } from '../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../proto/wire/ping-json.js';
 
 const SPAN_FORM = /^(\d{1,6}) ?(s|min|m|h|d|w)(?: ago)?$/;
 const UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
@@ -40,7 +40,10 @@ export function readMoment(text: string, nowMs: number): number {
     );
   }
   if (timeMs <= nowMs) return timeMs;
-  throw new LockgateError('input-at', `at is ${toDate(timeMs)}, which is in the future: it is ${toDate(nowMs)} now`);
+  throw new LockgateError(
+    'input-at',
+    `at is ${formatDate(timeMs)}, which is in the future: it is ${formatDate(nowMs)} now`,
+  );
 }
 
 function spanBack(text: string, nowMs: number): number | undefined {

@@ -15,7 +15,7 @@ import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { brokenSteps, uplinkCase, uplinkSteps } from '../../proto/why/uplink.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import type { Commands } from '../commands/commands.js';
 import { newDeviceState, readDeviceState } from '../locks/device-state.js';
 import type { Locks } from '../locks/locks.js';
@@ -141,8 +141,8 @@ function clockSteps(nowMs: number, wallNowMs: number, steps: readonly WhyStep[])
   if (Math.abs(nowMs - wallNowMs) <= MAX_SAME_CLOCK_DIFFERENCE_MS || steps.every(({ clock }) => clock !== 'wall'))
     return [];
   const sentence =
-    `Two clocks: the run’s clock, for locks, shows ${toDate(nowMs)}; the wall clock, for deliveries, shows ` +
-    `${toDate(wallNowMs)}.`;
+    `Two clocks: the run’s clock, for locks, shows ${formatDate(nowMs)}; the wall clock, for deliveries, shows ` +
+    `${formatDate(wallNowMs)}.`;
   return [step('clocks', 'two', SECTIONS.judge, sentence, nowMs)];
 }
 
@@ -295,7 +295,7 @@ async function answerSteps(
   );
   if (answer?.type !== 'uplink') return [];
   const label = uplinkLabel(answer.uplink);
-  const sentence = `Its answer was the lock’s uplink ${label}, received at ${toDate(answer.atMs)}.`;
+  const sentence = `Its answer was the lock’s uplink ${label}, received at ${formatDate(answer.atMs)}.`;
   return [step('command', 'answer', SECTIONS.wire, sentence, answer.atMs)];
 }
 
@@ -373,7 +373,7 @@ async function waitingSteps({ store }: WhyContext, { deviceId }: HistoryLock, at
     return createdAtMs <= atMs && (finishedAtMs === null || finishedAtMs > atMs);
   });
   return unfinished.slice(-MAX_SHOWN_COMMANDS).map(({ id, command, createdAtMs, expiresAtMs }) => {
-    const times = `requested at ${toDate(createdAtMs)}, expires at ${toDate(expiresAtMs)}`;
+    const times = `requested at ${formatDate(createdAtMs)}, expires at ${formatDate(expiresAtMs)}`;
     const sentence = `Command ${id} (${command.type}) was not answered yet: ${times}.`;
     return step('command', 'open', SECTIONS.wire, sentence, createdAtMs);
   });
@@ -405,8 +405,8 @@ function unjudgedSteps(locks: WhyContext['locks'], deviceId: number): WhyStep[] 
   if (unjudged === undefined) return [];
   const { sinceMs, why, version } = unjudged;
   const sentence =
-    `Since ${toDate(sinceMs)} this lock is not judged, because the judge of lockgate ${version} failed (${why}): its ` +
-    'pings are stored and delivered, and the gateway’s view of the lock is as of then. device rejudge tries again.';
+    `Since ${formatDate(sinceMs)} this lock is not judged, because the judge of lockgate ${version} failed (${why}): ` +
+    'its pings are stored and delivered, and the gateway’s view of the lock is as of then. device rejudge tries again.';
   return [step('gateway', 'unjudged', SECTIONS.judge, sentence, sinceMs)];
 }
 
@@ -414,8 +414,8 @@ function unjudgedSteps(locks: WhyContext['locks'], deviceId: number): WhyStep[] 
 function budgetSteps(budgets: UplinkBudgets, deviceId: number): WhyStep[] {
   return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
     const sentence =
-      `Since ${toDate(sinceMs)} ${budgetText(budgets.limits, limit, source)}: its uplinks come later, and none is ` +
-      'lost. Other locks are not delayed.';
+      `Since ${formatDate(sinceMs)} ${budgetText(budgets.limits, limit, source)}: its uplinks come later, and none ` +
+      'is lost. Other locks are not delayed.';
     return step('gateway', 'over-budget', SECTIONS.merchants, sentence, sinceMs);
   });
 }

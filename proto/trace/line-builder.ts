@@ -5,7 +5,7 @@
  */
 import { Days } from '../clock.js';
 import type { Mac } from '../wire/mac.js';
-import { toDate } from '../wire/ping-json.js';
+import { formatDate } from '../wire/ping-json.js';
 
 const WORD_BYTES = 8;
 
@@ -272,7 +272,7 @@ export class LineBuilder {
 
   /** Notes the text of a time's day. Returns the time of the day, ms. */
   #startDay(atMs: number): number {
-    const date = toDate(atMs);
+    const date = formatDate(atMs);
     for (let index = 0; index < DAY_LENGTH; index++) this.#date[index] = date.charCodeAt(index);
     this.#dayMs = Math.floor(atMs / ONE_DAY) * ONE_DAY;
     return Math.floor(atMs) - this.#dayMs;

@@ -9,11 +9,11 @@ import { formatMac } from '../wire/mac.js';
 import type { Command, PowerChange } from '../wire/ping.js';
 import {
   ackUplinkToJson,
+  formatDate,
   highWindowToJson,
   isDatable,
   pingUplinkToJson,
   powerToJson,
-  toDate,
 } from '../wire/ping-json.js';
 import {
   TRACE_NAME,
@@ -39,15 +39,15 @@ function lockToJson(lock: TraceLock): object {
     ...(lock.highWindow !== null && { high_window: highWindowToJson(lock.highWindow) }),
     lock_state: lock.lockState,
     connected: lock.connected,
-    ...(lock.lastPeriodMs !== null && isDatable(lock.lastPeriodMs) && { last_period: toDate(lock.lastPeriodMs) }),
-    ...(lock.reflashed !== undefined && lock.reflashed.length > 0 && { reflashed: lock.reflashed.map(toDate) }),
+    ...(lock.lastPeriodMs !== null && isDatable(lock.lastPeriodMs) && { last_period: formatDate(lock.lastPeriodMs) }),
+    ...(lock.reflashed !== undefined && lock.reflashed.length > 0 && { reflashed: lock.reflashed.map(formatDate) }),
     ...(lock.commands !== undefined && { commands: lock.commands.map(earlierCommandToJson) }),
   };
 }
 
 function earlierCommandToJson({ id, command, atMs, expiresMs }: EarlierCommand): object {
-  const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: toDate(expiresMs) } : {};
-  return { id, ...commandToJson(command), at: toDate(atMs), ...expires };
+  const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: formatDate(expiresMs) } : {};
+  return { id, ...commandToJson(command), at: formatDate(atMs), ...expires };
 }
 
 /**
@@ -57,7 +57,7 @@ function earlierCommandToJson({ id, command, atMs, expiresMs }: EarlierCommand):
  */
 export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
   if (event.event === 'world') return JSON.stringify(event.members);
-  const at = toDate(event.atMs);
+  const at = formatDate(event.atMs);
   if (event.event === 'tick') return JSON.stringify({ at, event: event.event });
   if (event.event === 'gateway') return JSON.stringify({ at, event: event.event, state: event.state });
   const mac = formatMac(event.mac);
@@ -77,7 +77,7 @@ export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
     }
     case 'command': {
       const { id, expiresMs } = event;
-      const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: toDate(expiresMs) } : {};
+      const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: formatDate(expiresMs) } : {};
       const command = { id, ...commandToJson(event.command), ...expires };
       return JSON.stringify({ at, mac, event: event.event, command });
     }

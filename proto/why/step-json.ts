@@ -1,7 +1,7 @@
 /** A step of `why` as JSON, the same from the gateway and from a trace (interfaces.md §4). Pure. */
 import { citationLink, ruleLink } from '../citations.js';
 import { ruleRow } from '../power/rules.js';
-import { isDatable, toDate } from '../wire/ping-json.js';
+import { formatDate, isDatable } from '../wire/ping-json.js';
 import { SECTIONS, type Section, type StepClock, type StepKind, type WhyStep } from './step.js';
 
 /** A step as JSON. */
@@ -25,6 +25,6 @@ export interface WhyStepJson {
 export function stepToJson({ kind, code, sentence, restsOn, atMs, clock }: WhyStep): WhyStepJson {
   const isAboutRule = restsOn === SECTIONS.judge && ruleRow(code) !== undefined;
   const link = isAboutRule ? ruleLink(code) : citationLink(restsOn);
-  const at = atMs !== null && isDatable(atMs) ? toDate(atMs) : null;
+  const at = atMs !== null && isDatable(atMs) ? formatDate(atMs) : null;
   return { kind, code, sentence, rests_on: restsOn, link, at, clock };
 }

@@ -57,7 +57,7 @@ export function isDatable(timeMs: number): boolean {
 }
 
 /** A time as an RFC 3339 date in UTC with milliseconds. `timeMs` must be datable (see {@link isDatable}). */
-export function toDate(timeMs: number): string {
+export function formatDate(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
@@ -102,7 +102,7 @@ export function ackUplinkToJson(uplink: Uplink<CommandAck>): AckJson & EnvelopeJ
 
 function envelopeToJson(uplink: Uplink): EnvelopeJson {
   const { boot, sequence, timeMs, power, kept, dropped } = uplink;
-  const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
+  const time = isDatable(timeMs) ? { date: formatDate(timeMs) } : { time_ms: timeMs };
   const json: EnvelopeJson = { boot, sequence, ...time, power: powerToJson(power) };
   if (kept !== 0) json.kept = kept;
   if (dropped !== 0) json.dropped = dropped;

@@ -6,7 +6,7 @@
 import t, { type Test } from 'tap';
 import { Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/clock.js';
 import { formatMac } from '../../proto/wire/mac.js';
-import { toDate } from '../../proto/wire/ping-json.js';
+import { formatDate } from '../../proto/wire/ping-json.js';
 import { type CommandResult, runCommand } from '../helpers/cli/command-line.js';
 import { ManualMachine } from '../helpers/clocks/manual-machine.js';
 import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
@@ -133,7 +133,7 @@ t.test('an expiry counts from the gateway’s date', async (t) => {
   const { stdout } = await lockgate('key create till --expires 2h --json');
   const { expires_at: expiresAt } = JSON.parse(stdout) as { readonly expires_at: string };
   const validMs = Date.parse(expiresAt) - systemClock.now();
-  t.ok(validMs > Hours(2) - Minutes(1) && validMs <= Hours(2), `${expiresAt} at ${toDate(systemClock.now())}`);
+  t.ok(validMs > Hours(2) - Minutes(1) && validMs <= Hours(2), `${expiresAt} at ${formatDate(systemClock.now())}`);
 });
 
 t.test('a link to the operators’ page expires by the gateway’s date, not by the clock of the caller', async (t) => {

@@ -15,7 +15,7 @@ import {
   systemClock,
 } from '../../proto/clock.js';
 import { formatMac, macFromWire, parseMac } from '../../proto/wire/mac.js';
-import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '../../proto/wire/ping-json.js';
+import { formatDate, highWindowToJson, isDatable, pingToJson, powerToJson } from '../../proto/wire/ping-json.js';
 import { isKnownReason, REASONS, reasonFromNumber, reasonNumber } from '../../proto/wire/reasons.js';
 import { root } from '../helpers/house/our-files.js';
 
@@ -170,9 +170,9 @@ t.test('a ping in JSON has the members of its type, in the documented order', as
 t.test('a time is a date in the years 1970–9999', async (t) => {
   t.strictSame([-1, 0, 253_402_300_799_999, 253_402_300_800_000].map(isDatable), [false, true, true, false]);
   t.notOk(isDatable(Number.NaN));
-  t.equal(toDate(0), '1970-01-01T00:00:00.000Z');
-  t.equal(toDate(253_402_300_799_999), '9999-12-31T23:59:59.999Z');
-  t.equal(toDate(1_795_154_401_000), '2026-11-20T06:00:01.000Z');
+  t.equal(formatDate(0), '1970-01-01T00:00:00.000Z');
+  t.equal(formatDate(253_402_300_799_999), '9999-12-31T23:59:59.999Z');
+  t.equal(formatDate(1_795_154_401_000), '2026-11-20T06:00:01.000Z');
 });
 
 t.test('Seconds, Minutes, Hours and Days return milliseconds', async (t) => {

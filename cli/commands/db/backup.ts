@@ -24,7 +24,7 @@ import {
 } from '../../../gateway/store/store-at-rest.js';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { print, printJson, printNote } from '../../terminal/output.js';
@@ -56,7 +56,7 @@ export async function backUp(flags: BackupFlags): Promise<void> {
     cleanUp(tempFile);
     throw toUserError(error, flags.out);
   });
-  const startedAt = toDate(startedAtMs);
+  const startedAt = formatDate(startedAtMs);
   if (flags.json)
     return printJson({
       file: out,

@@ -11,7 +11,7 @@ import type { CommandReplay } from '../../../firmware-sim/inference/switches.js'
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type PingUplink, type Uplink } from '../../../proto/wire/ping.js';
-import { isDatable, toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../proto/wire/ping-json.js';
 import { paint, print } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 import { readTraceFile } from '../trace/trace-file.js';
@@ -146,5 +146,5 @@ function pingToJson(uplink: PingUplink | undefined): object | null {
 }
 
 function dateOf({ timeMs }: PingUplink): string | null {
-  return isDatable(timeMs) ? toDate(timeMs) : null;
+  return isDatable(timeMs) ? formatDate(timeMs) : null;
 }

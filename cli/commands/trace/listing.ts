@@ -6,7 +6,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { FIRST_CREDENTIAL, type TraceEvent, type TracePing } from '../../../proto/trace/trace.js';
 import { describeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
 import { REASONS, reasonNumber } from '../../../proto/wire/reasons.js';
 import { paint, print, printJsonLine, sanitizeLine } from '../../terminal/output.js';
 import { readMac, readMacText } from '../../terminal/shared-flags.js';
@@ -79,10 +79,11 @@ function describe({ atMs, mac, source, credential, uplink }: TracePing): string 
   const phone = source === 'phone' ? ' (phone)' : '';
   // Each credential of a lock numbers its uplinks anew, so the numbers alone would be ambiguous.
   const rotated = credential === undefined || credential === FIRST_CREDENTIAL ? '' : `  credential ${credential}`;
-  return `${paint('dim', toDate(atMs))}  ${formatMac(mac)}${phone}  ${sanitizeLine(describeUplink(uplink))}${rotated}`;
+  const date = paint('dim', formatDate(atMs));
+  return `${date}  ${formatMac(mac)}${phone}  ${sanitizeLine(describeUplink(uplink))}${rotated}`;
 }
 
 function toJson({ atMs, mac, source, uplink }: TracePing, line: number, file: string | undefined): object {
   const location = file === undefined ? { line } : { file, line };
-  return { ...location, at: toDate(atMs), mac: formatMac(mac), source, ping: pingUplinkToJson(uplink) };
+  return { ...location, at: formatDate(atMs), mac: formatMac(mac), source, ping: pingUplinkToJson(uplink) };
 }

@@ -11,7 +11,7 @@ import type { TraceEvent } from '../../../proto/trace/trace.js';
 import { commandToJson, traceEventLine } from '../../../proto/trace/writer.js';
 import { describeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import { paint, print, printJsonLine, type Style, sanitizeLine } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { type SpooledTrace, withSpooledTrace } from './spooled-trace.js';
@@ -113,14 +113,20 @@ function printEvent(event: TraceEvent, line: number, file: string, { json, names
 }
 
 function lineAndTime(atMs: number, line: number): string {
-  return `${String(line).padStart(LINE_WIDTH)}  ${toDate(atMs)}`;
+  return `${String(line).padStart(LINE_WIDTH)}  ${formatDate(atMs)}`;
 }
 
 function printFinding(event: TraceEvent, finding: TraceFinding, file: string, flags: TimelineFlags): void {
   const { line, mac, rule, severity, message } = finding;
   if (flags.json) {
     const location = flags.namesFile ? { file, line } : { line };
-    printJsonLine({ ...location, at: toDate(event.atMs), mac, event: 'finding', finding: { rule, severity, message } });
+    printJsonLine({
+      ...location,
+      at: formatDate(event.atMs),
+      mac,
+      event: 'finding',
+      finding: { rule, severity, message },
+    });
     return;
   }
   const kind = paint(severity === 'violation' ? 'red' : 'yellow', severity.padEnd(KIND_WIDTH));
@@ -137,7 +143,7 @@ function textOf(event: TraceEvent): string {
       return event.cause;
     case 'command': {
       const { type, ...parameters } = commandToJson(event.command) as { type: string };
-      const expires = event.expiresMs === undefined ? '' : `, expires ${toDate(event.expiresMs)}`;
+      const expires = event.expiresMs === undefined ? '' : `, expires ${formatDate(event.expiresMs)}`;
       return `${event.id} ${commandText({ type, parameters })}${expires}`;
     }
     case 'gateway':

@@ -10,7 +10,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { describePing } from '../../../proto/wire/codec.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { TetherState } from '../../../proto/wire/ping.js';
-import { type PingJson, pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate, type PingJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import type { Interruption } from '../../terminal/interrupt.js';
@@ -190,7 +190,7 @@ async function sendPings(
     if (interrupted.signal.aborted) break;
     const body = {
       ping: pingUplinkToJson(ping.uplink),
-      received_at: toDate(atMs),
+      received_at: formatDate(atMs),
       ...(flags.url !== undefined && { url_id: flags.url }),
     };
     const answer = await client

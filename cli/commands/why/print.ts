@@ -3,7 +3,7 @@
  * the sentence rests on, and the time.
  */
 import type { WhyStepJson } from '../../../proto/why/step-json.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import { paint, print, type Style, sanitizeLine } from '../../terminal/output.js';
 import { agoText } from '../../terminal/time-text.js';
 import { wrapWords } from '../../terminal/word-wrap.js';
@@ -74,7 +74,7 @@ function timeText({ at, clock }: WhyStepJson, current: CurrentTimes | null): str
 function relativeTime(at: string, nowMs: number): string {
   if (Date.parse(at) <= nowMs) return agoText(at, nowMs);
   // agoText has no future: the same distance in the past has the same words.
-  const mirrored = toDate(2 * nowMs - Date.parse(at));
+  const mirrored = formatDate(2 * nowMs - Date.parse(at));
   const ago = agoText(mirrored, nowMs);
   return ago === 'now' ? ago : `in ${ago.replace(/ ago$/, '')}`;
 }

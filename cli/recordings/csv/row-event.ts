@@ -5,7 +5,7 @@ import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
 import { uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
-import { isDatable, toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../proto/wire/ping-json.js';
 import { bytesOfHex, uplinkEvent } from '../payload-event.js';
 import { parseRecordedTime, TIME_EXPECTED } from '../recorded-time.js';
 import type { RecordedEvent, RecordingOptions } from '../recording.js';
@@ -118,7 +118,7 @@ export class RowReader {
       firmware_version: '',
       ebike_voltage: null,
       tether_state: 'unknown',
-      date: toDate(atMs),
+      date: formatDate(atMs),
     };
     for (const [member, rule] of Object.entries(this.#map.ping) as [PingMember, ColumnRule][]) {
       const text = this.#valueOf(rule);
@@ -154,7 +154,7 @@ export class RowReader {
       return TRUE_WORDS.has(text.toLowerCase());
     if (member !== 'date') return text;
     const timeMs = parseRecordedTime(text, this.#options.utcOffsetMs);
-    return isDatable(timeMs) ? toDate(timeMs) : undefined;
+    return isDatable(timeMs) ? formatDate(timeMs) : undefined;
   }
 
   /** The lock or phone that the row is about. */

@@ -4,7 +4,7 @@
  * others could log. own-data/people/invitation-routes.ts has the merchant's own routes.
  */
 import { type Static, Type } from 'typebox';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import { DASHBOARD_ROLES } from '../../store/contract/merchants/dashboard-roles.js';
 import type { Invitation } from '../../store/contract/merchants/invitation-store.js';
 import { MAX_USERNAME_CHARS } from '../../store/contract/merchants/people-store.js';
@@ -82,7 +82,7 @@ export const INVITATION_ROUTES: readonly MerchantRoute[] = [
     },
     handle: async ({ parts, body, address }) => {
       const found = await parts.invitations.find((body as Static<typeof LookUp>).token, address);
-      return { status: 200, body: { ...offerOf(found, found.username), expires_at: toDate(found.expiresAtMs) } };
+      return { status: 200, body: { ...offerOf(found, found.username), expires_at: formatDate(found.expiresAtMs) } };
     },
   },
   {

@@ -1,7 +1,7 @@
 /** The routes for users and their sessions: operations 3 to 6 of the specification (interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../../proto/clock.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import { GUESS_WINDOW, MAX_GUESSES, MAX_STRANGER_GUESSES } from '../../accounts/login-guard.js';
 import { SESSION_LIFE, type TypedUser } from '../../accounts/users.js';
 import type { Fairness } from '../../fairness/fairness-settings.js';
@@ -117,7 +117,7 @@ const logIn: MerchantRoute = {
       status: 200,
       headers: {
         'x-rate-limit': String(GUESSES_PER_HOUR),
-        'x-expires-after': toDate(outcome.expiresAtMs),
+        'x-expires-after': formatDate(outcome.expiresAtMs),
         'set-cookie': cookie(outcome.token, SESSION_LIFE, isHttps),
       },
       body: SESSION_PREFIX + outcome.token,

@@ -9,7 +9,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../proto/wire/ping.js';
-import { isDatable, pingToJson, toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate, isDatable, pingToJson } from '../../../proto/wire/ping-json.js';
 import type { Accounts } from '../../accounts/accounts.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import type { OperatorTokens } from '../../accounts/operator-tokens.js';
@@ -224,26 +224,26 @@ async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
 /** Which uplink budgets of a lock are exceeded: the lock's own, or that of its phones. */
 function overBudgetJson(budgets: UplinkBudgets, deviceId: number) {
   return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
-    return { source, limit, since: toDate(sinceMs), why: budgetText(budgets.limits, limit, source) };
+    return { source, limit, since: formatDate(sinceMs), why: budgetText(budgets.limits, limit, source) };
   });
 }
 
 function refusalJson({ firstAtMs, lastAtMs, ...refusal }: Refusal) {
-  return { ...refusal, first_at: toDate(firstAtMs), last_at: toDate(lastAtMs) };
+  return { ...refusal, first_at: formatDate(firstAtMs), last_at: formatDate(lastAtMs) };
 }
 
 function uplinkJson(stored: StoredUplink) {
   const { boot, sequence, receivedAtMs, buffered, bytes } = stored;
-  const head = { received_at: toDate(receivedAtMs), boot, sequence, buffered };
+  const head = { received_at: formatDate(receivedAtMs), boot, sequence, buffered };
   const decoded = stored.isDamaged ? undefined : decodeUplink(bytes);
   // A damaged uplink is only marked, so that the other uplinks are still shown.
   if (decoded?.ok !== true) return { ...head, date: null, damaged: true };
   const uplink = decoded.value;
-  const date = isDatable(uplink.timeMs) ? toDate(uplink.timeMs) : null;
+  const date = isDatable(uplink.timeMs) ? formatDate(uplink.timeMs) : null;
   if (isPingUplink(uplink)) return { ...head, date, event_id: eventId(stored), ping: pingToJson(uplink.body) };
   return { ...head, date, ack: uplink.body };
 }
 
 function quarantineJson({ id, receivedAtMs, code, message, bytes }: QuarantinedMessage) {
-  return { id, received_at: toDate(receivedAtMs), code, message, raw: bytes.toString('base64') };
+  return { id, received_at: formatDate(receivedAtMs), code, message, raw: bytes.toString('base64') };
 }

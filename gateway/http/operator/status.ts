@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Presence } from '../../../proto/power/judge/presence.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import type { Health } from '../../health/health.js';
 import type { ReadFigures } from '../../metrics/figures.js';
 import type { UrlBacklog } from '../../store/contract/store-figures.js';
@@ -119,11 +119,11 @@ export function readinessJson({ isReady, reasons }: Health): Pick<Status, 'statu
   const phase = reasons.find(({ code }) => code === 'stopping' || code === 'starting')?.code;
   return {
     status: isReady ? 'ready' : phase === 'stopping' || phase === 'starting' ? phase : 'degraded',
-    reasons: reasons.map(({ code, sinceMs, why }) => ({ code, since: toDate(sinceMs), why })),
+    reasons: reasons.map(({ code, sinceMs, why }) => ({ code, since: formatDate(sinceMs), why })),
   };
 }
 
 /** The expiry date of a certificate; null without one. */
 export function endJson(endMs: number | null): string | null {
-  return endMs === null ? null : toDate(endMs);
+  return endMs === null ? null : formatDate(endMs);
 }

@@ -17,7 +17,7 @@ import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../../proto/tr
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { type CommandAck, isPingUplink, type Source, type Uplink } from '../../../proto/wire/ping.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import { NO_MARKS } from '../../../proto/wire/uplink-life.js';
 import { newDeviceState } from '../../locks/device-state.js';
 import { decodeStored, entryTimeMs, isIntact, judgeEventOf } from '../../locks/log-entry.js';
@@ -159,7 +159,7 @@ function earlierCommand({ id, command, sentMs, expiresMs }: SentCommand): Earlie
 /** The line that replaces a damaged uplink; for the judge, only time passes. */
 function leftOutLine(mac: Mac, { boot, sequence, receivedAtMs }: StoredUplink): string {
   const note = `left out: uplink ${boot}/${sequence} of ${formatMac(mac)}, which does not match its checksum`;
-  return JSON.stringify({ at: toDate(receivedAtMs), event: 'tick', note });
+  return JSON.stringify({ at: formatDate(receivedAtMs), event: 'tick', note });
 }
 
 /** The line of a log entry. */

@@ -1,7 +1,7 @@
 /** The JSON form of a command, which the operators' and the merchants' interface share. Pure. */
 import { commandToJson } from '../../../proto/trace/writer.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import type { Wait } from '../../commands/command-wait.js';
 import type { CommandRecord } from '../../store/contract/command-record.js';
 
@@ -20,9 +20,9 @@ export function commandRecordJson(record: CommandRecord, wait: Wait | null): Rea
     detail: record.detail,
     waits: wait === null ? null : waitJson(wait),
     asked_by: record.askedBy,
-    created_at: toDate(record.createdAtMs),
+    created_at: formatDate(record.createdAtMs),
     not_before: dateOrNull(record.notBeforeMs),
-    expires_at: toDate(record.expiresAtMs),
+    expires_at: formatDate(record.expiresAtMs),
     first_sent_at: dateOrNull(record.firstSentAtMs),
     last_sent_at: dateOrNull(record.lastSentAtMs),
     sent_count: record.sentCount,
@@ -31,9 +31,9 @@ export function commandRecordJson(record: CommandRecord, wait: Wait | null): Rea
 }
 
 function waitJson({ for: reason, text, dueMs }: Wait): object {
-  return { for: reason, text, due_at: dueMs === undefined ? null : toDate(dueMs) };
+  return { for: reason, text, due_at: dueMs === undefined ? null : formatDate(dueMs) };
 }
 
 function dateOrNull(timeMs: number | null): string | null {
-  return timeMs === null ? null : toDate(timeMs);
+  return timeMs === null ? null : formatDate(timeMs);
 }

@@ -6,7 +6,7 @@
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type PingUplink } from '../../../proto/wire/ping.js';
-import { isDatable, pingToJson, toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate, isDatable, pingToJson } from '../../../proto/wire/ping-json.js';
 import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
 import { eventId } from '../event-id.js';
 import type { WebhookPayload } from './schema.js';
@@ -21,9 +21,9 @@ export function webhookBody(stored: StoredUplink): WebhookPayload {
     event_id: eventId(stored),
     mac_addr: formatMac(stored.mac),
     ...first,
-    date: toDate(isDatable(uplink.timeMs) ? uplink.timeMs : stored.receivedAtMs),
+    date: formatDate(isDatable(uplink.timeMs) ? uplink.timeMs : stored.receivedAtMs),
     ...ping,
-    received_at: toDate(stored.receivedAtMs),
+    received_at: formatDate(stored.receivedAtMs),
     boot: stored.boot,
     sequence: stored.sequence,
     buffered: stored.buffered,

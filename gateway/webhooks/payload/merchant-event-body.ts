@@ -5,7 +5,7 @@
 import { commandToJson } from '../../../proto/trace/writer.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Command } from '../../../proto/wire/ping.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
 import {
   type BatteryContent,
@@ -23,13 +23,13 @@ export function merchantEventBody(stored: StoredUplink): MerchantEventPayload {
   const content = JSON.parse(stored.bytes.toString('utf8')) as unknown;
   const type = eventTypeOf(stored.kind);
   if (type === 'ping') throw new Error(`uplink ${stored.id} in the log is a ping`);
-  const [event_id, mac_addr, date] = [eventId(stored), formatMac(stored.mac), toDate(stored.receivedAtMs)];
+  const [event_id, mac_addr, date] = [eventId(stored), formatMac(stored.mac), formatDate(stored.receivedAtMs)];
   const last = { test: false, simulated: stored.simulated };
   if (type === 'command')
     return { event_id, type, mac_addr, date, ...commandMembers(content as CommandContent), ...last };
   if (type === 'presence') {
     const { presence, lateSinceMs } = content as PresenceContent;
-    return { event_id, type, mac_addr, date, presence, late_since: toDate(lateSinceMs), ...last };
+    return { event_id, type, mac_addr, date, presence, late_since: formatDate(lateSinceMs), ...last };
   }
   const { battery, percent } = content as BatteryContent;
   return { event_id, type, mac_addr, date, battery, battery_percent: percent, ...last };
@@ -45,8 +45,8 @@ function commandMembers({ id, command, parameters, state, detail, askedBy, ...ti
     state: state as CommandEnd,
     detail,
     asked_by: askedBy,
-    created_at: toDate(createdAtMs),
-    first_sent_at: firstSentAtMs === null ? null : toDate(firstSentAtMs),
+    created_at: formatDate(createdAtMs),
+    first_sent_at: firstSentAtMs === null ? null : formatDate(firstSentAtMs),
     sent_count: sentCount,
   };
 }

@@ -150,7 +150,7 @@ export function deliveryEvent(
   deliveryClock: DeliveryClock,
 ): DeliveryAttempted {
   const { urlId, number, status, durationMs, error, outcome } = attemptRecord;
-  const nextAttemptAtMs = outcome.state === 'pending' ? deliveryClock.toDate(outcome.nextAttemptAtMs) : null;
+  const nextAttemptAtMs = outcome.state === 'pending' ? deliveryClock.formatDate(outcome.nextAttemptAtMs) : null;
   const result = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
   return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...result };
 }

@@ -28,7 +28,7 @@ export class DeliveryClock implements Clock {
   }
 
   /** Converts a time of this clock to wall-clock time, by the present difference of the two clocks. */
-  toDate(atMs: number): number {
+  formatDate(atMs: number): number {
     const difference = this.wall.now() - this.now();
     return Math.abs(difference) < MAX_ROUNDING ? atMs : atMs + difference;
   }

@@ -2,11 +2,11 @@
  * Formats times and time spans for the sentences of findings. Pure. These functions never throw, whatever the value.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../clock.js';
-import { isDatable, toDate } from '../../wire/ping-json.js';
+import { formatDate, isDatable } from '../../wire/ping-json.js';
 
 /** A time as an RFC 3339 date, or as a number of milliseconds if it is outside the years 1970–9999. */
 export function describeTime(timeMs: number): string {
-  return isDatable(timeMs) ? toDate(timeMs) : `${timeMs} ms since 1970`;
+  return isDatable(timeMs) ? formatDate(timeMs) : `${timeMs} ms since 1970`;
 }
 
 /** A time span in at most two units: `200 ms`, `31 s`, `25 h 1 min`, `4 d 3 h`. Up to two days it is given in hours. */

@@ -3,7 +3,7 @@
  * give the same JSON.
  */
 import { citationsOf } from '../../citations.js';
-import { toDate } from '../../wire/ping-json.js';
+import { formatDate } from '../../wire/ping-json.js';
 import type { Certificate, CertifiedTrace } from './certificate.js';
 import type { JudgedRow } from './row.js';
 
@@ -88,5 +88,5 @@ function traceJson({ file, sha256, locks, pings, fromMs, toMs }: CertifiedTrace)
 }
 
 function dateOf(timeMs: number | null): string | null {
-  return timeMs === null ? null : toDate(timeMs);
+  return timeMs === null ? null : formatDate(timeMs);
 }

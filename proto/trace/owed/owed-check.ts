@@ -10,7 +10,7 @@ import { describeTime } from '../../power/judge/words.js';
 import type { PowerModel, TriggerName } from '../../power/model.js';
 import { severityOf } from '../../power/rules.js';
 import { formatMac, type Mac } from '../../wire/mac.js';
-import { toDate } from '../../wire/ping-json.js';
+import { formatDate } from '../../wire/ping-json.js';
 import type { FindingSink, TraceFinding } from '../findings.js';
 import { readGroundTruth } from '../ground-truth.js';
 import {
@@ -213,7 +213,7 @@ export class OwedCheck {
     { line, atMs, text }: WorldCause,
     found: Pick<OwedFinding, 'line' | 'atMs' | 'about' | 'sent' | 'message' | 'missing'>,
   ): void {
-    const world = { line, at: toDate(atMs), event: text };
+    const world = { line, at: formatDate(atMs), event: text };
     const finding: OwedFinding = { ...found, mac, firmwareVersion, rule: 'owed', severity: severityOf('owed'), world };
     if (this.#options.findings === undefined) this.#findings.push(finding);
     else this.#options.findings.add(finding);

@@ -27,7 +27,7 @@ import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { afterThisTurn, Hours, ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../proto/wire/ping-json.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { LOCKGATE, Program, runLockgate } from '../../helpers/cli/program.js';
 import { testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
@@ -87,7 +87,7 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
     { what: 'connect', reason: 'wrong-secret', why: 'wrong secret', count: 3 },
   ]);
   const { first_at: first, last_at: last } = storedRefusals[3] as RefusalJson;
-  t.ok(first <= last && last <= toDate(gateway.clock.now()), `${first} to ${last}`);
+  t.ok(first <= last && last <= formatDate(gateway.clock.now()), `${first} to ${last}`);
   t.notMatch(JSON.stringify(storedRefusals), /lgs_/, 'the rows contain no secret');
   const { body } = await callOperator(gateway, 'GET', `/why?id=${MAC}`);
   const steps = (body as { steps: { kind: string; sentence: string }[] }).steps;

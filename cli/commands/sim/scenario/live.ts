@@ -12,7 +12,7 @@ import { Days, type Milliseconds, Minutes, RunClock, Seconds, systemClock } from
 import { LockgateError } from '../../../../proto/errors.js';
 import { periodMinuteOf } from '../../../../proto/power/step/reading.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { printNote, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
@@ -154,7 +154,7 @@ async function playThrough({ play, scenario, clock, startMs, interrupted, flags 
   const waitMs = (startMs - clock.now()) / flags.speed;
   if (waitMs > Seconds(10) && !flags.json)
     printNote(
-      `The scenario starts at ${toDate(startMs)} by the gateway's clock, in ${Math.ceil(waitMs / Seconds(1))} s.`,
+      `The scenario starts at ${formatDate(startMs)} by the gateway's clock, in ${Math.ceil(waitMs / Seconds(1))} s.`,
     );
   if (!(await until(startMs, clock, interrupted))) return false;
   const progress = new ProgressLine(() => `At ${momentText(scenario, scenario.startMs + clock.now() - startMs)}`);

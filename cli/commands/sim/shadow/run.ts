@@ -14,7 +14,7 @@ import { TraceReader } from '../../../../proto/trace/reader.js';
 import { REASON_WHY } from '../../../../proto/why/reasons.js';
 import { describeUplink } from '../../../../proto/wire/codec.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../../proto/wire/ping-json.js';
 import { isKnownReason } from '../../../../proto/wire/reasons.js';
 import { GatewayClient } from '../../../client.js';
 import { readClocks } from '../../../gateway-clocks.js';
@@ -123,7 +123,7 @@ class ShadowReport {
   /** `isAlive`: the simulated lock runs already; otherwise it starts when the real lock connects again. */
   printStart({ isAlive }: LockShadow, atMs: number): void {
     if (this.#isJson) {
-      printJsonLine({ at: toDate(atMs), mac: this.#mac, event: 'begin', connected: !isAlive });
+      printJsonLine({ at: formatDate(atMs), mac: this.#mac, event: 'begin', connected: !isAlive });
       return;
     }
     printNote(`Comparing ${this.#mac} with a simulated lock. Press Ctrl-C to stop.`);
@@ -150,12 +150,12 @@ class ShadowReport {
 
   #printDifference(difference: ShadowDifference, atMs: number, event: 'difference' | 'explained'): void {
     const { what, uplink, madeMs, isCertain } = difference;
-    const madeAt = isDatable(madeMs) ? toDate(madeMs) : null;
+    const madeAt = isDatable(madeMs) ? formatDate(madeMs) : null;
     if (this.#isJson) {
       const { body } = uplink;
       const isAck = body.kind === 'ack';
       printJsonLine({
-        at: toDate(atMs),
+        at: formatDate(atMs),
         mac: this.#mac,
         event,
         difference: what,

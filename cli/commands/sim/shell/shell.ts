@@ -6,7 +6,7 @@ import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import { DEFAULT_POWER } from '../../../../proto/wire/ping.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../../proto/wire/ping-json.js';
 import { untilInterrupted } from '../../../terminal/interrupt.js';
 import { printNote } from '../../../terminal/output.js';
 import type { SimFlags } from '../flags.js';
@@ -111,7 +111,7 @@ function readStart(text: string): number {
 /** Prints the first lines of an interactive session. */
 function greet(device: ShellDevice): void {
   // The time to the minute: `2026-01-05T08:00`.
-  const timeOrUrl = device.url === null ? `it is ${toDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
+  const timeOrUrl = device.url === null ? `it is ${formatDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
   printNote(`A lock, ${formatMac(device.mac)}; ${timeOrUrl}. Press Ctrl-D to quit.`);
   printNote('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all verbs.');
 }

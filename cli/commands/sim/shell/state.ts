@@ -4,7 +4,7 @@ import { POWER_MODEL, type TriggerRow } from '../../../../proto/power/model.js';
 import { effectiveRow, keepsConnection, nextWindowEdgeMs, rowOfState } from '../../../../proto/power/step/reading.js';
 import type { StepState } from '../../../../proto/power/step/state.js';
 import type { PingUplink } from '../../../../proto/wire/ping.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { ShellDevice } from './device.js';
 
 /** The lock's state for `--json`; the printed text is derived from this object. */
@@ -35,7 +35,7 @@ export function stateOf(device: ShellDevice): ShellState {
   const keeps = keepsConnection(rowOfState(POWER_MODEL, state.stateName), state.highWindow, nowMs);
   return {
     event: 'state',
-    at: toDate(nowMs),
+    at: formatDate(nowMs),
     state: state.stateName,
     lock_state: state.lockState,
     battery_percent: state.batteryPercent,
@@ -46,7 +46,7 @@ export function stateOf(device: ShellDevice): ShellState {
     sky: state.skyOpen,
     connection: state.link !== 'up' ? 'none' : keeps ? 'kept' : 'open',
     buffered: state.waiting.length,
-    due: dueOf(state, nowMs).map(({ what, atMs }) => ({ what, at: toDate(atMs) })),
+    due: dueOf(state, nowMs).map(({ what, atMs }) => ({ what, at: formatDate(atMs) })),
   };
 }
 

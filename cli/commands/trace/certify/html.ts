@@ -7,7 +7,7 @@
 import type { Certificate } from '../../../../proto/trace/certificate/certificate.js';
 import { certificateJson } from '../../../../proto/trace/certificate/json.js';
 import type { JudgedRow, RowFinding, RowVerdict } from '../../../../proto/trace/certificate/row.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { sanitizeLine } from '../../../terminal/output.js';
 import { LINKS_NOTE, ruleHtml, sectionHtml } from '../citation-html.js';
 
@@ -237,7 +237,7 @@ function countText(count: number): string {
 }
 
 function timeText(timeMs: number): string {
-  return toDate(timeMs)
+  return formatDate(timeMs)
     .replace('T', ' ')
     .replace(/\.\d+Z$/, ' UTC');
 }

@@ -3,7 +3,7 @@ import { Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/cl
 import { LockgateError } from '../../../../proto/errors.js';
 import { type Difference, type DiffRow, type Side, TraceDiff } from '../../../../proto/trace/diff/trace-diff.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../../proto/wire/ping-json.js';
 import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import { paint, print, printJson, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
@@ -165,7 +165,7 @@ function timeAndLines({ timeMs, lineA, lineB }: Difference): string {
 }
 
 function dateOf(timeMs: number): string | null {
-  return isDatable(timeMs) ? toDate(timeMs) : null;
+  return isDatable(timeMs) ? formatDate(timeMs) : null;
 }
 
 function totalOf(rows: readonly DiffRow[]): Pick<DiffRow, 'same' | 'onlyA' | 'onlyB' | 'values'> {

@@ -8,7 +8,7 @@ import type { TraceEvent, TraceHeader } from '../../../../proto/trace/trace.js';
 import type { WhyStep } from '../../../../proto/why/step.js';
 import { stepToJson } from '../../../../proto/why/step-json.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { printSteps } from '../../why/print.js';
@@ -71,7 +71,7 @@ function printExplanation(
 ): void {
   const [mac = null] = macs;
   const { file, line } = place;
-  const at = toDate(event.atMs);
+  const at = formatDate(event.atMs);
   const id = nameOf(place);
   if (!json) {
     printSteps(`${id}  ${macs.join(' ')}`, steps.map(stepToJson));

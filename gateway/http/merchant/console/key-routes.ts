@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { parseDate } from '../../../../proto/date.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { ApiKeys } from '../../../accounts/api-keys.js';
 import type { ApiKey } from '../../../store/contract/merchants/access-store.js';
 import { inputRefusal } from '../refusal.js';
@@ -105,9 +105,9 @@ async function findOwnKey({ parts, params, merchantId }: Call): Promise<ApiKey> 
 function keyJson(apiKeys: ApiKeys, key: ApiKey) {
   const { publicId, name, createdAtMs, lastUsedAtMs, expiresAtMs, scopes } = key;
   const dates = {
-    created_at: toDate(createdAtMs),
-    last_used_at: lastUsedAtMs === null ? null : toDate(lastUsedAtMs),
-    expires_at: expiresAtMs === null ? null : toDate(expiresAtMs),
+    created_at: formatDate(createdAtMs),
+    last_used_at: lastUsedAtMs === null ? null : formatDate(lastUsedAtMs),
+    expires_at: expiresAtMs === null ? null : formatDate(expiresAtMs),
   };
   return { id: publicId, name, state: apiKeys.stateOf(key), ...dates, scopes: [...scopes] };
 }

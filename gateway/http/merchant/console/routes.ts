@@ -5,7 +5,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { CONSOLE_SESSION_LIFE } from '../../../console/console-sessions.js';
 import { endedCookie, sessionCookie } from '../../../console/session-cookie.js';
 import { OverBudget } from '../../../fairness/over-budget.js';
@@ -66,7 +66,7 @@ export const CONSOLE_ROUTES: readonly MerchantRoute[] = [
       json({
         session: sessionJson(sessionOf(call), sessionOf(call).id),
         // The run's clock, which a demonstration lets run faster than the wall clock.
-        now: toDate(call.parts.ownData.runClock.now()),
+        now: formatDate(call.parts.ownData.runClock.now()),
       }),
   }),
   consoleRoute({
@@ -159,7 +159,7 @@ function reachOf({ merchantId, userId, role }: UserConsoleSession): SessionOwner
 /** @param currentId the id of the caller's session */
 function sessionJson(session: ConsoleSession, currentId: number) {
   const { id, createdAtMs, expiresAtMs, address, agent, role } = session;
-  const times = { created_at: toDate(createdAtMs), expires_at: toDate(expiresAtMs) };
+  const times = { created_at: formatDate(createdAtMs), expires_at: formatDate(expiresAtMs) };
   const holder =
     session.kind === 'user'
       ? { merchant: session.merchantName, username: session.username }

@@ -3,7 +3,7 @@
  * lock's pings with the firmware's rules; each broken rule is a finding.
  */
 import { Type } from 'typebox';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { StoredFinding } from '../../../store/contract/log/log-entry.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse } from '../route.js';
 import { longPageAnswer, PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
@@ -110,5 +110,5 @@ async function listAllFindings(call: Call): Promise<HttpAnswer> {
 
 function findingJson({ id, finding: { atMs, mac, rule, severity, message, about } }: StoredFinding) {
   const { boot, sequence } = about ?? { boot: null, sequence: null };
-  return { id: `finding:${id}`, mac_addr: mac, at: toDate(atMs), rule, severity, message, boot, sequence };
+  return { id: `finding:${id}`, mac_addr: mac, at: formatDate(atMs), rule, severity, message, boot, sequence };
 }

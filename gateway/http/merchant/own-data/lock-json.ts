@@ -4,7 +4,7 @@ import { NEVER } from '../../../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { TROUBLES } from '../../../../proto/power/troubles.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { highWindowToJson, isDatable, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, highWindowToJson, isDatable, powerToJson } from '../../../../proto/wire/ping-json.js';
 import type { Twin } from '../../../commands/twin.js';
 import type { ListedLock } from '../../../locks/list/listed-lock.js';
 import { PRESENCES } from '../../../locks/list/lock-filter.js';
@@ -175,5 +175,5 @@ function sinceMs({ state, presence: now }: ListedLock): number | null | undefine
 function dateOrNull(timeMs: number | null | undefined): string | null {
   return timeMs === null || timeMs === undefined || Math.abs(timeMs) >= NEVER || !isDatable(timeMs)
     ? null
-    : toDate(timeMs);
+    : formatDate(timeMs);
 }

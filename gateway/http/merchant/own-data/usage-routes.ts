@@ -1,7 +1,7 @@
 /** The routes for a merchant's usage and its monthly statements (interfaces.md §2 and §5). */
 import { type TSchema, Type } from 'typebox';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { UsageRow } from '../../../store/contract/usage-store.js';
 import { countsJson } from '../../../usage/counts.js';
 import { type Month, parseMonth } from '../../../usage/month.js';
@@ -171,7 +171,7 @@ function rowAt([mac, simulated]: Position): { readonly mac: Mac; readonly simula
 }
 
 function usageJson({ month, mac, simulated, ...counts }: UsageRow, activatedAtMs: number | null) {
-  const sim_activated_at = activatedAtMs === null ? null : toDate(activatedAtMs);
+  const sim_activated_at = activatedAtMs === null ? null : formatDate(activatedAtMs);
   return { month, mac_addr: formatMac(mac), simulated, sim_activated_at, ...countsJson(counts) };
 }
 
@@ -183,7 +183,7 @@ async function listStatements(call: Call): Promise<HttpAnswer> {
   const shown = closings.slice(0, limit);
   const last = shown.at(-1);
   const next = closings.length > limit && last !== undefined ? [last.month] : null;
-  const data = shown.map(({ month, closedAtMs }) => ({ month, closed_at: toDate(closedAtMs) }));
+  const data = shown.map(({ month, closedAtMs }) => ({ month, closed_at: formatDate(closedAtMs) }));
   return pageAnswer(call, 'statements', { data, next });
 }
 

@@ -6,7 +6,7 @@ import { type TSchema, Type } from 'typebox';
 import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import {
   type AttemptSummary,
   DELIVERY_STATES,
@@ -162,7 +162,7 @@ export const DELIVERY_HOUR_EXAMPLE = {
 };
 
 export function deliveryHourJson({ fromMs, delivered, failedAttempts, dead, waiting, isEstimate }: DeliveryHour) {
-  return { from: toDate(fromMs), delivered, failed_attempts: failedAttempts, dead, waiting, estimated: isEstimate };
+  return { from: formatDate(fromMs), delivered, failed_attempts: failedAttempts, dead, waiting, estimated: isEstimate };
 }
 
 /** A URL for its merchant. */
@@ -184,12 +184,12 @@ export function webhookJson(reading: WebhookReading, figures: AttemptFigures) {
     p95_ms: p95Ms === null ? null : Math.round(p95Ms),
     last_success_at: dateOrNull(lastSuccessAtMs),
     last_error: lastError && failureJson(lastError),
-    created_at: toDate(url.createdAtMs),
+    created_at: formatDate(url.createdAtMs),
   };
 }
 
 function failureJson({ atMs, status, error }: AttemptSummary) {
-  return { at: toDate(atMs), status, error };
+  return { at: formatDate(atMs), status, error };
 }
 
 /** A delivery for its merchant. @param nextAtMs when its next attempt is planned; null if none is */
@@ -204,7 +204,7 @@ export function deliveryJson({ urlId, uplink, state, attempts }: DeliveryReading
     type,
     ping_type: ping?.kind ?? null,
     reason: ping?.reason ?? null,
-    received_at: toDate(uplink.receivedAtMs),
+    received_at: formatDate(uplink.receivedAtMs),
     state,
     next_attempt_at: dateOrNull(nextAtMs),
     attempts: attempts.map((attempt) => attemptJson(id, urlId, attempt)),
@@ -215,9 +215,9 @@ export function deliveryJson({ urlId, uplink, state, attempts }: DeliveryReading
 function attemptJson(id: string, urlId: number, { number, atMs, status, durationMs, error }: StoredAttempt) {
   const duration_ms = error === ADDRESS_REFUSED ? null : Math.round(durationMs);
   const traceparent = traceParent({ eventId: id, urlId, number, atMs });
-  return { number, at: toDate(atMs), status, duration_ms, error, traceparent };
+  return { number, at: formatDate(atMs), status, duration_ms, error, traceparent };
 }
 
 function dateOrNull(timeMs: number | null): string | null {
-  return timeMs === null ? null : toDate(timeMs);
+  return timeMs === null ? null : formatDate(timeMs);
 }

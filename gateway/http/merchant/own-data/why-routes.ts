@@ -4,7 +4,7 @@ import { LockgateError } from '../../../../proto/errors.js';
 import { SECTIONS, STEP_KINDS } from '../../../../proto/why/step.js';
 import { stepToJson } from '../../../../proto/why/step-json.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { explainOwn } from '../../../why/why.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type MerchantRoute, problemResponse } from '../route.js';
@@ -89,7 +89,7 @@ export const OWN_WHY_ROUTES: readonly MerchantRoute[] = [
       parts.budgets.chargeRows(merchantId, ROWS_OF_EXPLANATION);
       const { about, nowMs, steps } = await readTurns.runExclusive(() => explainFor(call), signal);
       const mac = about.mac === null ? null : formatMac(about.mac);
-      const body = { about: { kind: about.kind, id: about.id, mac_addr: mac }, now: toDate(nowMs) };
+      const body = { about: { kind: about.kind, id: about.id, mac_addr: mac }, now: formatDate(nowMs) };
       return { status: 200, body: { ...body, steps: steps.map(stepToJson) } };
     },
   }),

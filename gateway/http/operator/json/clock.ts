@@ -1,6 +1,6 @@
 /** The system clock and the time that the gateway trusts, as the operators' interface shows them. Pure. */
 import { Type } from 'typebox';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../../proto/wire/ping-json.js';
 import { CLOCK_STATES, type ClockReading } from '../../../clocks/clock-guard.js';
 import { Count, MaybeTime, OneOf, OrNull } from '../schemas.js';
 
@@ -29,7 +29,7 @@ export const RunSpeed = Type.Number({
 /** The JSON form of a reading of the clock; a time whose year has no date form becomes null. */
 export function clockJson({ state, machineMs, confirmedMs, sinceMs, agreeing, needed }: ClockReading) {
   const dateOf = (timeMs: number | null): string | null =>
-    timeMs === null || !isDatable(timeMs) ? null : toDate(timeMs);
+    timeMs === null || !isDatable(timeMs) ? null : formatDate(timeMs);
   return {
     state,
     machine: dateOf(machineMs),

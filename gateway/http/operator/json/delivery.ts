@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchDevice, noSuchWebhook } from '../../../store/contract/errors.js';
 import type { StoredUplink } from '../../../store/contract/log/stored-uplink.js';
 import { DELIVERY_STATES, type DeliveryReading, type StoredAttempt } from '../../../store/contract/webhook-store.js';
@@ -145,10 +145,10 @@ function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
     mac: formatMac(uplink.mac),
     type: eventTypeOf(uplink.kind),
     reason: reasonOf(uplink),
-    received_at: toDate(uplink.receivedAtMs),
+    received_at: formatDate(uplink.receivedAtMs),
     state,
     damaged: uplink.isDamaged,
-    next_attempt_at: nextAtMs === null ? null : toDate(nextAtMs),
+    next_attempt_at: nextAtMs === null ? null : formatDate(nextAtMs),
     attempts: attempts.map((attempt) => attemptJson(id, urlId, attempt)),
   };
 }
@@ -163,5 +163,5 @@ function reasonOf({ kind, bytes, isDamaged }: StoredUplink): string | null {
 function attemptJson(id: string, urlId: number, attempt: StoredAttempt) {
   const { number, atMs, durationMs, status, error, answer } = attempt;
   const traceparent = traceParent({ eventId: id, urlId, number, atMs });
-  return { number, at: toDate(atMs), status, duration_ms: durationMs, error, answer, traceparent };
+  return { number, at: formatDate(atMs), status, duration_ms: durationMs, error, answer, traceparent };
 }

@@ -2,7 +2,7 @@
 import { type Presence, presence } from '../../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { highWindowToJson, isDatable, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, highWindowToJson, isDatable, powerToJson } from '../../../../proto/wire/ping-json.js';
 import type { JudgingStop } from '../../../ingest/judging.js';
 import { type DeviceState, parseDeviceState } from '../../../locks/device-state.js';
 import type { ListedLock } from '../../../locks/list/listed-lock.js';
@@ -34,7 +34,7 @@ export function listedLockJson(listed: ListedLock, usage: Pick<Usage, 'sims'>) {
     labels: device.labels,
     merchant: device.merchantName,
     simulated: device.simulated,
-    created_at: toDate(device.createdAtMs),
+    created_at: formatDate(device.createdAtMs),
     sim: simJson(usage.sims.activatedAtMs(device.mac)),
     unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
     trouble: troubleOf(listed),
@@ -45,14 +45,14 @@ export function listedLockJson(listed: ListedLock, usage: Pick<Usage, 'sims'>) {
 
 /** Since when a lock is not judged, and why. */
 export function unjudgedJson({ sinceMs, why, version }: JudgingStop) {
-  return { since: toDate(sinceMs), why, version };
+  return { since: formatDate(sinceMs), why, version };
 }
 
 /** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
 function simJson(activatedAtMs: number | null) {
   return activatedAtMs === null
     ? { state: 'inactive', activated_at: null }
-    : { state: 'active', activated_at: toDate(activatedAtMs) };
+    : { state: 'active', activated_at: formatDate(activatedAtMs) };
 }
 
 function presenceOf(state: DeviceState | null, nowMs: number): Presence {
@@ -67,7 +67,7 @@ function stateJson(state: DeviceState | null, now: Presence) {
   return {
     ...presenceJson(now),
     state: {
-      received_at: receivedAtMs === null ? null : toDate(receivedAtMs),
+      received_at: receivedAtMs === null ? null : formatDate(receivedAtMs),
       power_state: belief.state,
       power: powerToJson(belief.power),
       high_window: highWindowToJson(belief.highWindow),
@@ -80,7 +80,7 @@ function stateJson(state: DeviceState | null, now: Presence) {
       longitude: position?.longitudeDegrees ?? null,
       uncertainty: position?.uncertaintyMeters ?? null,
       // When the lock was there, by its own clock.
-      position_date: position && isDatable(position.timeMs) ? toDate(position.timeMs) : null,
+      position_date: position && isDatable(position.timeMs) ? formatDate(position.timeMs) : null,
     },
   };
 }

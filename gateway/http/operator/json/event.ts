@@ -7,7 +7,7 @@ import type { Presence } from '../../../../proto/power/judge/presence.js';
 import { commandToJson } from '../../../../proto/trace/writer.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
-import { isDatable, pingToJson, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable, pingToJson, powerToJson } from '../../../../proto/wire/ping-json.js';
 import type { GatewayEventMap, GatewayEvents, UnstreamedEventName } from '../../../events.js';
 import type { CommandChanged, UplinkTaken } from '../../../lock-events.js';
 
@@ -20,29 +20,29 @@ type Converter<Name extends StreamedName> = (event: GatewayEventMap[Name][0]) =>
 
 const CONVERTERS: { readonly [Name in StreamedName]: Converter<Name> } = {
   connected: ({ atMs, mac, source, simulated }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
   },
   disconnected: ({ atMs, mac, source, cause }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'disconnect', source, cause };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'disconnect', source, cause };
   },
   refused: ({ atMs, mac, what, clientId, address, why }) => {
     const lock = mac === null ? {} : { mac: formatMac(mac) };
-    return { at: toDate(atMs), ...lock, event: 'refused', what, client_id: clientId, address, why };
+    return { at: formatDate(atMs), ...lock, event: 'refused', what, client_id: clientId, address, why };
   },
   budget: ({ atMs, mac, source, state, why }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'budget', source, state, why };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'budget', source, state, why };
   },
-  judging: ({ atMs, mac, state, why }) => ({ at: toDate(atMs), mac: formatMac(mac), event: 'judging', state, why }),
+  judging: ({ atMs, mac, state, why }) => ({ at: formatDate(atMs), mac: formatMac(mac), event: 'judging', state, why }),
   uplink: uplinkJson,
   finding: ({ atMs, mac, finding }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'finding', finding: findingJson(finding) };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'finding', finding: findingJson(finding) };
   },
   presence: ({ atMs, mac, presence }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'presence', ...presenceJson(presence) };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'presence', ...presenceJson(presence) };
   },
   quarantined: ({ atMs, mac, code, message, bytes }) => {
     return {
-      at: toDate(atMs),
+      at: formatDate(atMs),
       mac: formatMac(mac),
       event: 'quarantined',
       code,
@@ -51,7 +51,7 @@ const CONVERTERS: { readonly [Name in StreamedName]: Converter<Name> } = {
     };
   },
   delivery: (event) => ({
-    at: toDate(event.atMs),
+    at: formatDate(event.atMs),
     mac: formatMac(event.mac),
     event: 'delivery',
     event_id: event.eventId,
@@ -61,80 +61,86 @@ const CONVERTERS: { readonly [Name in StreamedName]: Converter<Name> } = {
     status: event.status,
     duration_ms: event.durationMs,
     error: event.error,
-    next_attempt_at: event.nextAttemptAtMs === null ? null : toDate(event.nextAttemptAtMs),
+    next_attempt_at: event.nextAttemptAtMs === null ? null : formatDate(event.nextAttemptAtMs),
   }),
   'event-damaged': ({ atMs, mac, eventId: id, urlId }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'event-damaged', event_id: id, url_id: urlId };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'event-damaged', event_id: id, url_id: urlId };
   },
-  'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
-  'url-changed': ({ atMs, urlId, state }) => ({ at: toDate(atMs), event: 'url-changed', url_id: urlId, state }),
-  circuit: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'circuit', url_id: urlId, state, why }),
-  backlog: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'backlog', url_id: urlId, state, why }),
-  'cannot-send': ({ atMs, what, state, why }) => ({ at: toDate(atMs), event: 'cannot-send', what, state, why }),
+  'url-disabled': ({ atMs, urlId, why }) => ({ at: formatDate(atMs), event: 'url-disabled', url_id: urlId, why }),
+  'url-changed': ({ atMs, urlId, state }) => ({ at: formatDate(atMs), event: 'url-changed', url_id: urlId, state }),
+  circuit: ({ atMs, urlId, state, why }) => ({ at: formatDate(atMs), event: 'circuit', url_id: urlId, state, why }),
+  backlog: ({ atMs, urlId, state, why }) => ({ at: formatDate(atMs), event: 'backlog', url_id: urlId, state, why }),
+  'cannot-send': ({ atMs, what, state, why }) => ({ at: formatDate(atMs), event: 'cannot-send', what, state, why }),
   'cannot-record': ({ atMs, urlId, state, why }) => {
-    return { at: toDate(atMs), event: 'cannot-record', url_id: urlId, state, why };
+    return { at: formatDate(atMs), event: 'cannot-record', url_id: urlId, state, why };
   },
   swept: ({ atMs, beforeMs, uplinks, others, held }) => {
-    return { at: toDate(atMs), event: 'swept', before: toDate(beforeMs), uplinks, others, held };
+    return { at: formatDate(atMs), event: 'swept', before: formatDate(beforeMs), uplinks, others, held };
   },
   command: commandChangedJson,
   'stray-ack': ({ atMs, mac, commandId, why }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'stray-ack', command_id: commandId, why };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'stray-ack', command_id: commandId, why };
   },
-  'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
-  'store-broken': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-broken', why }),
-  degraded: ({ atMs, reason, why }) => ({ at: toDate(atMs), event: 'degraded', reason, why }),
-  recovered: ({ atMs, reason, lastedMs }) => ({ at: toDate(atMs), event: 'recovered', reason, lasted_ms: lastedMs }),
+  'store-failed': ({ atMs, why }) => ({ at: formatDate(atMs), event: 'store-failed', why }),
+  'store-broken': ({ atMs, why }) => ({ at: formatDate(atMs), event: 'store-broken', why }),
+  degraded: ({ atMs, reason, why }) => ({ at: formatDate(atMs), event: 'degraded', reason, why }),
+  recovered: ({ atMs, reason, lastedMs }) => ({
+    at: formatDate(atMs),
+    event: 'recovered',
+    reason,
+    lasted_ms: lastedMs,
+  }),
   clock: ({ atMs, state, machineMs, confirmedMs, why }) => {
-    const machine = isDatable(machineMs) ? toDate(machineMs) : null;
-    return { at: toDate(atMs), event: 'clock', state, machine, confirmed: toDate(confirmedMs), why };
+    const machine = isDatable(machineMs) ? formatDate(machineMs) : null;
+    return { at: formatDate(atMs), event: 'clock', state, machine, confirmed: formatDate(confirmedMs), why };
   },
   'statement-closed': ({ atMs, merchant, month }) => {
-    return { at: toDate(atMs), event: 'statement-closed', merchant, month };
+    return { at: formatDate(atMs), event: 'statement-closed', merchant, month };
   },
-  descriptors: ({ atMs, state, limit, why }) => ({ at: toDate(atMs), event: 'descriptors', state, limit, why }),
-  notices: ({ atMs, noted, unread }) => ({ at: toDate(atMs), event: 'notices', noted, unread }),
+  descriptors: ({ atMs, state, limit, why }) => ({ at: formatDate(atMs), event: 'descriptors', state, limit, why }),
+  notices: ({ atMs, noted, unread }) => ({ at: formatDate(atMs), event: 'notices', noted, unread }),
   'notify-url': ({ atMs, merchant, state, why }) => {
-    return { at: toDate(atMs), event: 'notify-url', merchant: merchant?.name ?? null, state, why };
+    return { at: formatDate(atMs), event: 'notify-url', merchant: merchant?.name ?? null, state, why };
   },
   audited: ({ atMs, actor, address, osUser, merchant, user, key, action, object, outcome, code }) => {
     const who = { actor, address, os_user: osUser, merchant, user, key };
-    return { at: toDate(atMs), event: 'audited', ...who, action, object, outcome, code };
+    return { at: formatDate(atMs), event: 'audited', ...who, action, object, outcome, code };
   },
   'state-rebuilt': ({ atMs, mac, why, from }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
+    return { at: formatDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
   },
 };
 
 function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {
   const { id, state, detail, sentCount } = record;
   const command = { id, ...commandToJson(record.command) };
-  return { at: toDate(atMs), mac: formatMac(mac), event: 'command', command, state, detail, sent_count: sentCount };
+  return { at: formatDate(atMs), mac: formatMac(mac), event: 'command', command, state, detail, sent_count: sentCount };
 }
 
 /** The JSON form of a presence, in lists and streams. */
 export function presenceJson(presence: Presence): Readonly<Record<string, unknown>> {
-  if (presence.presence === 'online') return { presence: 'online', since: toDate(presence.sinceMs) };
-  if (presence.presence === 'late') return { presence: 'late', since: toDate(presence.sinceMs), rule: presence.rule };
+  if (presence.presence === 'online') return { presence: 'online', since: formatDate(presence.sinceMs) };
+  if (presence.presence === 'late')
+    return { presence: 'late', since: formatDate(presence.sinceMs), rule: presence.rule };
   if (presence.presence !== 'asleep') return { presence: presence.presence };
-  return { presence: 'asleep', due: presence.dueMs === null ? null : toDate(presence.dueMs) };
+  return { presence: 'asleep', due: presence.dueMs === null ? null : formatDate(presence.dueMs) };
 }
 
 /** The JSON form of a finding, in lists and streams. */
 export function findingJson({ rule, severity, message, about, atMs }: Finding): Readonly<Record<string, unknown>> {
   const uplink = about === null ? null : { credential: about.credential, boot: about.boot, sequence: about.sequence };
-  return { rule, severity, message, at: toDate(atMs), uplink };
+  return { rule, severity, message, at: formatDate(atMs), uplink };
 }
 
 /** A ping or an acknowledgement; its members are those of a trace, then those that only the gateway knows. */
 function uplinkJson(taken: UplinkTaken): EventJson {
   const { atMs, mac, source, eventId, uplink, bytes, buffered, repeated, simulated } = taken;
   const { boot, sequence, timeMs, power, kept, dropped, body } = uplink;
-  const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
+  const time = isDatable(timeMs) ? { date: formatDate(timeMs) } : { time_ms: timeMs };
   const envelope = { boot, sequence, ...time, power: powerToJson(power), kept, dropped };
   const raw = bytes.toString('base64');
   const findings = taken.findings.map(findingJson);
-  const head = { at: toDate(atMs), mac: formatMac(mac), buffered, repeated, simulated, findings };
+  const head = { at: formatDate(atMs), mac: formatMac(mac), buffered, repeated, simulated, findings };
   if (isPingUplink(uplink)) {
     const ping = { ...pingToJson(uplink.body), ...envelope };
     return { ...head, event: 'ping', source, event_id: eventId, ping, raw };

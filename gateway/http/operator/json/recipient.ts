@@ -1,6 +1,6 @@
 /** The JSON of where notifications go, and how sending goes, in answers for operators. */
 import { Type } from 'typebox';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { RecipientReading } from '../../../notify/notifier.js';
 import type { AttemptResult } from '../../../webhooks/sending/attempt.js';
 import { Count, MaybeText, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
@@ -35,9 +35,9 @@ export function recipientJson(recipient: RecipientReading) {
     state: stateOf(recipient),
     pending,
     dead,
-    last_success_at: lastSuccessAtMs === null ? null : toDate(lastSuccessAtMs),
-    last_error: lastError && { at: toDate(lastError.atMs), status: lastError.status, error: lastError.error },
-    old_secrets_until: oldSecretsUntilMs.map(toDate),
+    last_success_at: lastSuccessAtMs === null ? null : formatDate(lastSuccessAtMs),
+    last_error: lastError && { at: formatDate(lastError.atMs), status: lastError.status, error: lastError.error },
+    old_secrets_until: oldSecretsUntilMs.map(formatDate),
   };
 }
 

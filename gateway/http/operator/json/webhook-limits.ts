@@ -1,7 +1,7 @@
 /** The limits of a webhook URL's attempts, as operators send and read them: rate, time limit, own authorities. Pure. */
 import { Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
 import { type LimitsChange, summarizeCa } from '../../../webhooks/limit-input.js';
 import { OrNull, Time } from '../schemas.js';
@@ -49,5 +49,5 @@ export function limitsJson({ attemptsPerSecond, timeoutMs, ca }: WebhookUrl) {
 
 function caJson(pem: string) {
   const { subjects, validToMs } = summarizeCa(pem);
-  return { subjects, valid_to: toDate(validToMs) };
+  return { subjects, valid_to: formatDate(validToMs) };
 }

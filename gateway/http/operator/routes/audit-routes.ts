@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 
 import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { checkAction } from '../../../audit/actions.js';
 import type { AuditPageTerms } from '../../../audit/entry-page.js';
 import { AUDIT_ACTORS, AUDIT_OUTCOMES, type AuditEntry } from '../../../store/contract/operators/audit-store.js';
@@ -103,7 +103,7 @@ function entryJson(entry: AuditEntry) {
   );
   return {
     id,
-    at: toDate(atMs),
+    at: formatDate(atMs),
     actor,
     address,
     agent,
@@ -118,6 +118,6 @@ function entryJson(entry: AuditEntry) {
     after,
     outcome,
     code,
-    ended_at: endedAtMs === null ? null : toDate(endedAtMs),
+    ended_at: endedAtMs === null ? null : formatDate(endedAtMs),
   };
 }

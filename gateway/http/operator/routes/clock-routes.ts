@@ -6,7 +6,7 @@
  * system clock only as far as the gateway trusts it, and is faster in a demonstration.
  */
 import { Type } from 'typebox';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { pick } from '../json/audit-terms.js';
 import { ClockAnswer, clockJson, RunSpeed } from '../json/clock.js';
 import type { Route } from '../routes.js';
@@ -23,7 +23,7 @@ export const CLOCK_ROUTES: readonly Route[] = [
     answer: Type.Object({ ...ClockAnswer.properties, run_clock: Time, run_speed: RunSpeed }),
     handle: async ({ clock, clocks }) => ({
       ...clockJson(clocks.reading()),
-      run_clock: toDate(clock.now()),
+      run_clock: formatDate(clock.now()),
       run_speed: clocks.speed,
     }),
   },

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type Clock, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { Audit } from '../../../audit/audit.js';
 import { CONSOLE_SESSION_LIFE, type ConsoleSessions } from '../../../console/console-sessions.js';
 import type { PageGuard } from '../../../console/page-guard.js';
@@ -75,7 +75,7 @@ export function addConsoleRoutes(fastify: FastifyInstance, parts: ConsoleRoutePa
     const id = sessionIdOf(parts, request);
     const session = (await sessions.list('operators')).find((each) => each.id === id);
     if (session === undefined) throw notLoggedIn();
-    return { session: sessionJson(session, id), now: toDate(parts.clock.now()) };
+    return { session: sessionJson(session, id), now: formatDate(parts.clock.now()) };
   });
   fastify.get('/console/sessions', async (request) => {
     const id = sessionIdOf(parts, request);
@@ -111,7 +111,7 @@ async function makeLink(parts: ConsoleRouteParts, request: FastifyRequest, reply
     },
     () => ({ object: '', after: { role } }),
   );
-  return await reply.status(201).send({ token: link.token, role, expires_at: toDate(link.expiresAtMs) });
+  return await reply.status(201).send({ token: link.token, role, expires_at: formatDate(link.expiresAtMs) });
 }
 
 async function logIn(parts: ConsoleRouteParts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -158,6 +158,6 @@ function sessionIdOf({ callers }: ConsoleRouteParts, request: FastifyRequest): n
 function sessionJson(session: ConsoleSession, currentId: number) {
   const { id, role, address, agent, createdAtMs, expiresAtMs } = session;
   const token = session.kind === 'operator' ? session.tokenName : null;
-  const times = { created_at: toDate(createdAtMs), expires_at: toDate(expiresAtMs) };
+  const times = { created_at: formatDate(createdAtMs), expires_at: formatDate(expiresAtMs) };
   return { id, token, role, ...times, address, agent, current: id === currentId };
 }

@@ -7,7 +7,7 @@ import { type Clock, Seconds } from '../../../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../../proto/wire/ping-json.js';
 import type { Phone } from '../../../store/contract/devices/device.js';
 import { DeviceListQuery, listDevices } from '../device-list.js';
 import { countOf, pick } from '../json/audit-terms.js';
@@ -197,7 +197,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
       object: (request) => formatMac(macOf(request)),
       before: async ({ store }, request) => {
         const deviceId = await store.findDeviceId(macOf(request));
-        return deviceId === null ? null : { reflashed: (await store.marks.read(deviceId)).map(toDate) };
+        return deviceId === null ? null : { reflashed: (await store.marks.read(deviceId)).map(formatDate) };
       },
       after: ({ body }, answer) => ({ ...pick(body, 'at'), ...pick(answer, 'reflashed') }),
     },
@@ -206,7 +206,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
       const mac = macOf(request);
       const { at } = (request.body ?? {}) as { at?: string };
       const marks = await accounts.devices.reflash(mac, at === undefined ? undefined : readAt(at));
-      return { mac: formatMac(mac), reflashed: marks.map(toDate) };
+      return { mac: formatMac(mac), reflashed: marks.map(formatDate) };
     },
   },
   {
@@ -292,8 +292,8 @@ function phoneJson({ name, createdAtMs, expiresAtMs, revokedAtMs }: Phone, clock
   return {
     name,
     state: revokedAtMs !== null ? 'revoked' : isExpired ? 'expired' : 'active',
-    created_at: toDate(createdAtMs),
-    expires_at: expiresAtMs === null ? null : toDate(expiresAtMs),
-    revoked_at: revokedAtMs === null ? null : toDate(revokedAtMs),
+    created_at: formatDate(createdAtMs),
+    expires_at: expiresAtMs === null ? null : formatDate(expiresAtMs),
+    revoked_at: revokedAtMs === null ? null : formatDate(revokedAtMs),
   };
 }

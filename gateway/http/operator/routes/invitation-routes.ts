@@ -1,7 +1,7 @@
 /** The operators' routes for invitations of merchants' users (docs/console.md, "Opening it"). */
 import { Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { invitationPath } from '../../../console/invitation-link.js';
 import { DASHBOARD_ROLES } from '../../../store/contract/merchants/dashboard-roles.js';
 import { type Invitation, MAX_INVITATIONS_PER_MERCHANT } from '../../../store/contract/merchants/invitation-store.js';
@@ -92,7 +92,7 @@ function invitationJson({ id, merchantName, username, dashboardRole, createdAtMs
     merchant: merchantName,
     username,
     dashboard: dashboardRole,
-    created_at: toDate(createdAtMs),
-    expires_at: toDate(expiresAtMs),
+    created_at: formatDate(createdAtMs),
+    expires_at: formatDate(expiresAtMs),
   };
 }

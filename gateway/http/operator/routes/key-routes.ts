@@ -1,7 +1,7 @@
 /** The operators' routes for merchants' API keys (interfaces.md §2, §4). */
 import { Type } from 'typebox';
 
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { API_KEY_STATES, type ApiKeys } from '../../../accounts/api-keys.js';
 import type { ApiKey } from '../../../store/contract/merchants/access-store.js';
 import { ALL_KEY_SCOPES } from '../../../store/contract/merchants/key-scopes.js';
@@ -89,10 +89,10 @@ function keyJson(apiKeys: ApiKeys, apiKey: ApiKey) {
     merchant: merchantName,
     name,
     state: apiKeys.stateOf(apiKey),
-    created_at: toDate(createdAtMs),
-    last_used_at: lastUsedAtMs === null ? null : toDate(lastUsedAtMs),
-    expires_at: expiresAtMs === null ? null : toDate(expiresAtMs),
-    revoked_at: revokedAtMs === null ? null : toDate(revokedAtMs),
+    created_at: formatDate(createdAtMs),
+    last_used_at: lastUsedAtMs === null ? null : formatDate(lastUsedAtMs),
+    expires_at: expiresAtMs === null ? null : formatDate(expiresAtMs),
+    revoked_at: revokedAtMs === null ? null : formatDate(revokedAtMs),
     scopes: [...scopes],
   };
 }

@@ -1,6 +1,6 @@
 /** The operators' routes for closing merchants and opening them again (docs/operator.md, "Merchants"). */
 import { Type } from 'typebox';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import type { ClosingOutcome } from '../../../accounts/merchants.js';
 import { type AuditTerms, pick } from '../json/audit-terms.js';
 import type { OperatorParts, Route, RouteRequest } from '../routes.js';
@@ -45,5 +45,5 @@ export const MERCHANT_CLOSING_ROUTES: readonly Route[] = [
 ];
 
 function outcomeJson({ merchant: { id, name, closedAtMs }, locks, urls }: ClosingOutcome) {
-  return { id, name, closed_at: closedAtMs === null ? null : toDate(closedAtMs), locks, webhooks: urls };
+  return { id, name, closed_at: closedAtMs === null ? null : formatDate(closedAtMs), locks, webhooks: urls };
 }

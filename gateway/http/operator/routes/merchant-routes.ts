@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { checkUrl } from '../../../accounts/accounts.js';
 import type { RecipientReading } from '../../../notify/notifier.js';
 import type { Merchant } from '../../../store/contract/merchants/merchant-store.js';
@@ -114,7 +114,7 @@ export async function rotateNotifySecret({ notifier }: OperatorParts, recipientI
   const { grace_seconds: grace } = body as Static<typeof Rotation>;
   const secret = await notifier.rotateSecret(recipientId, grace === undefined ? undefined : Seconds(grace));
   const [recipient] = await notifier.read(recipientId);
-  return { notify_secret: secret, old_secrets_until: (recipient?.oldSecretsUntilMs ?? []).map(toDate) };
+  return { notify_secret: secret, old_secrets_until: (recipient?.oldSecretsUntilMs ?? []).map(formatDate) };
 }
 
 async function addMerchant(parts: OperatorParts, { name, notify_url: url = '' }: Static<typeof NewMerchant>) {
@@ -157,8 +157,8 @@ function merchantJson({ id, name, createdAtMs, closedAtMs }: Merchant, recipient
   return {
     id,
     name,
-    created_at: toDate(createdAtMs),
-    closed_at: closedAtMs === null ? null : toDate(closedAtMs),
+    created_at: formatDate(createdAtMs),
+    closed_at: closedAtMs === null ? null : formatDate(closedAtMs),
     notify_url: recipient?.url ?? null,
     notify: recipient === undefined ? null : recipientJson(recipient),
   };

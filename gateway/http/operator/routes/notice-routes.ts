@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { OPERATOR_RECIPIENT } from '../../../store/contract/notify/notification-store.js';
 import { NOTICE_KINDS, type Notice, type NoticeFilter } from '../../../store/contract/operators/notice-store.js';
 import { pick } from '../json/audit-terms.js';
@@ -137,9 +137,9 @@ function noticeJson(notice: Notice) {
     subject,
     text,
     count,
-    at: toDate(firstAtMs),
-    last_at: toDate(lastAtMs),
-    read_at: readAtMs === null ? null : toDate(readAtMs),
-    resolved_at: resolvedAtMs === null ? null : toDate(resolvedAtMs),
+    at: formatDate(firstAtMs),
+    last_at: formatDate(lastAtMs),
+    read_at: readAtMs === null ? null : formatDate(readAtMs),
+    resolved_at: resolvedAtMs === null ? null : formatDate(resolvedAtMs),
   };
 }

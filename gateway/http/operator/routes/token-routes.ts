@@ -1,6 +1,6 @@
 /** The operators' routes for their own named tokens (interfaces.md §4). */
 import { Type } from 'typebox';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { OPERATOR_TOKEN_STATES, type OperatorTokens } from '../../../accounts/operator-tokens.js';
 import { OPERATOR_ROLES, type OperatorTokenRecord } from '../../../store/contract/operators/operator-token-store.js';
 import { pick } from '../json/audit-terms.js';
@@ -71,9 +71,9 @@ function tokenJson(operatorTokens: OperatorTokens, record: OperatorTokenRecord) 
     name,
     role,
     state: operatorTokens.stateOf(record),
-    created_at: toDate(createdAtMs),
-    last_used_at: lastUsedAtMs === null ? null : toDate(lastUsedAtMs),
-    expires_at: expiresAtMs === null ? null : toDate(expiresAtMs),
-    revoked_at: revokedAtMs === null ? null : toDate(revokedAtMs),
+    created_at: formatDate(createdAtMs),
+    last_used_at: lastUsedAtMs === null ? null : formatDate(lastUsedAtMs),
+    expires_at: expiresAtMs === null ? null : formatDate(expiresAtMs),
+    revoked_at: revokedAtMs === null ? null : formatDate(revokedAtMs),
   };
 }

@@ -5,7 +5,7 @@
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchDevice } from '../../../store/contract/errors.js';
 import type { DatedPlan, UsageRow } from '../../../store/contract/usage-store.js';
 import { countsJson } from '../../../usage/counts.js';
@@ -157,7 +157,7 @@ function planJson({ merchantName, from, perMb, perSim, currency, setAtMs }: Date
     bytes_per_mb: BYTES_PER_MB,
     per_sim: perSim,
     currency,
-    set_at: toDate(setAtMs),
+    set_at: formatDate(setAtMs),
   };
 }
 

@@ -1,7 +1,7 @@
 /** The operators' routes for merchants' users (interfaces.md §4). Ids are int64, so they are strings in JSON. */
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { withFaultsOfOneUser } from '../../../accounts/invitations.js';
 import {
   DASHBOARD_CHOICES,
@@ -189,6 +189,6 @@ function userJson({
     user_status: userStatus,
     has_password: hasPassword,
     dashboard: dashboardRole,
-    created_at: toDate(createdAtMs),
+    created_at: formatDate(createdAtMs),
   };
 }

@@ -6,7 +6,7 @@ import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../../proto/wire/ping-json.js';
 import { EVENT_TYPES } from '../../../store/contract/webhooks/merchant-event.js';
 import { readGivenPing } from '../../../webhooks/test-ping.js';
 import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
@@ -326,9 +326,9 @@ export function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs
     state: url.state,
     disabled_why: url.disabledWhy,
     circuit: isCircuitOpen ? 'open' : 'closed',
-    held_until: heldUntilMs === null ? null : toDate(heldUntilMs),
-    failing_since: url.failingSinceMs === null ? null : toDate(url.failingSinceMs),
-    old_secrets_until: oldSecretsUntilMs.map(toDate),
-    created_at: toDate(url.createdAtMs),
+    held_until: heldUntilMs === null ? null : formatDate(heldUntilMs),
+    failing_since: url.failingSinceMs === null ? null : formatDate(url.failingSinceMs),
+    old_secrets_until: oldSecretsUntilMs.map(formatDate),
+    created_at: formatDate(url.createdAtMs),
   };
 }

@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { Days } from '../../../../proto/clock.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchWebhook } from '../../../store/contract/errors.js';
 import type { Store } from '../../../store/contract/store.js';
 import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
@@ -88,13 +88,13 @@ async function showWebhook({ store, webhooks, figures, wallClock }: OperatorPart
   return {
     ...webhookJson(await webhooks.settings.read(url)),
     backlog: backlog === undefined ? null : backlogJson(backlog, oldestAgeMs(backlog)),
-    next_attempt_at: nextAtMs === null ? null : toDate(nextAtMs),
+    next_attempt_at: nextAtMs === null ? null : formatDate(nextAtMs),
     last_day: {
       attempts: sums.attempts,
       success_rate: sums.successRate,
       p95_ms: sums.p95Ms,
-      last_success_at: sums.lastSuccessAtMs === null ? null : toDate(sums.lastSuccessAtMs),
-      last_error: lastError && { at: toDate(lastError.atMs), status: lastError.status, error: lastError.error },
+      last_success_at: sums.lastSuccessAtMs === null ? null : formatDate(sums.lastSuccessAtMs),
+      last_error: lastError && { at: formatDate(lastError.atMs), status: lastError.status, error: lastError.error },
     },
   };
 }

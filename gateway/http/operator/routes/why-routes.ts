@@ -8,7 +8,7 @@ import { LockgateError } from '../../../../proto/errors.js';
 import { SECTIONS, STEP_KINDS } from '../../../../proto/why/step.js';
 import { stepToJson } from '../../../../proto/why/step-json.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { explain } from '../../../why/why.js';
 import { textOf } from '../query.js';
 import type { Route } from '../routes.js';
@@ -52,8 +52,8 @@ export const WHY_ROUTES: readonly Route[] = [
       const { about, nowMs, wallNowMs, steps } = await explain(parts, id, textOf(query, 'at'));
       return {
         about: { ...about, mac: about.mac === null ? null : formatMac(about.mac) },
-        now: toDate(nowMs),
-        wall_now: toDate(wallNowMs),
+        now: formatDate(nowMs),
+        wall_now: formatDate(wallNowMs),
         steps: steps.map(stepToJson),
       };
     },

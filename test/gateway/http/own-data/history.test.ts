@@ -10,7 +10,7 @@ import { stateChanges } from '../../../../gateway/store/log/state-changes.js';
 import { Hours, Minutes } from '../../../../proto/clock.js';
 import { encodeUplink } from '../../../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Ping, type PowerSettings } from '../../../../proto/wire/ping.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 import { chooseSeed, SeededChance } from '../../../helpers/pair/seeded-chance.js';
@@ -108,14 +108,14 @@ t.test('a log without repetitions has the history of the whole log', (t) => {
 t.test('states follow settings and battery; connections have their ends, and phones’ are left out', async (t) => {
   t.same(historyOf(LOG, START_MS), {
     states: [
-      { state: 'MID', since: toDate(START_MS + Minutes(1)) },
-      { state: 'HIGH', since: toDate(START_MS + Hours(2)) },
-      { state: 'LOW_BATTERY', since: toDate(START_MS + Hours(3)) },
+      { state: 'MID', since: formatDate(START_MS + Minutes(1)) },
+      { state: 'HIGH', since: formatDate(START_MS + Hours(2)) },
+      { state: 'LOW_BATTERY', since: formatDate(START_MS + Hours(3)) },
     ],
     connections: [
-      { from: toDate(START_MS), to: toDate(START_MS + Minutes(3)), cause: 'closed' },
-      { from: toDate(START_MS + Hours(2)), to: toDate(START_MS + Hours(4)), cause: 'gateway' },
-      { from: toDate(START_MS + Hours(5)), to: null, cause: null },
+      { from: formatDate(START_MS), to: formatDate(START_MS + Minutes(3)), cause: 'closed' },
+      { from: formatDate(START_MS + Hours(2)), to: formatDate(START_MS + Hours(4)), cause: 'gateway' },
+      { from: formatDate(START_MS + Hours(5)), to: null, cause: null },
     ],
     complete_from: null,
   });
@@ -131,7 +131,7 @@ t.test('a later span starts with the state that the lock had then', async (t) =>
 });
 
 t.test('an answer for which not all of the log was read says from when on it is complete', async (t) => {
-  t.equal(historyOf(LOG, START_MS - Hours(1), true).complete_from, toDate(START_MS));
+  t.equal(historyOf(LOG, START_MS - Hours(1), true).complete_from, formatDate(START_MS));
   t.equal(historyOf(LOG, START_MS, true).complete_from, null, 'nothing before the span is missing');
 });
 

@@ -5,7 +5,7 @@ import type { TraceFinding } from '../../../../../proto/trace/findings.js';
 import type { OwedCause } from '../../../../../proto/trace/owed/duty.js';
 import { FIRST_CREDENTIAL } from '../../../../../proto/trace/trace.js';
 import type { Uplink } from '../../../../../proto/wire/ping.js';
-import { ackUplinkToJson, isDatable, pingUplinkToJson, toDate } from '../../../../../proto/wire/ping-json.js';
+import { ackUplinkToJson, formatDate, isDatable, pingUplinkToJson } from '../../../../../proto/wire/ping-json.js';
 
 /** A finding as JSON. Members about an uplink (a message of a lock) are null if the finding is not about one. */
 export interface FindingJson {
@@ -38,7 +38,7 @@ export function findingToJson(finding: TraceFinding): FindingJson {
   const credential = about?.credential ?? FIRST_CREDENTIAL;
   return {
     ...{ line, mac, rule, severity, message },
-    at: isDatable(atMs) ? toDate(atMs) : null,
+    at: isDatable(atMs) ? formatDate(atMs) : null,
     boot: about?.boot ?? null,
     sequence: about?.sequence ?? null,
     ...(credential !== FIRST_CREDENTIAL && { credential }),

@@ -5,7 +5,7 @@
 import { stateRow } from '../../../../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../../../../proto/power/model.js';
 import { decodeUplink } from '../../../../../proto/wire/codec.js';
-import { toDate } from '../../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../../proto/wire/ping-json.js';
 import type { LogEntry } from '../../../../store/contract/log/log-entry.js';
 import type { StoredUplink } from '../../../../store/contract/log/stored-uplink.js';
 
@@ -68,13 +68,13 @@ export class LockHistory {
     ];
     const isIncomplete = isCut && this.#firstMs !== null && this.#firstMs > fromMs;
     return {
-      states: states.map(({ state, sinceMs }) => ({ state, since: toDate(sinceMs) })),
+      states: states.map(({ state, sinceMs }) => ({ state, since: formatDate(sinceMs) })),
       connections: this.#connections
         .filter(({ toMs }) => toMs === null || toMs > fromMs)
         .map(({ fromMs: startMs, toMs, cause }) => {
-          return { from: toDate(startMs), to: toMs === null ? null : toDate(toMs), cause };
+          return { from: formatDate(startMs), to: toMs === null ? null : formatDate(toMs), cause };
         }),
-      complete_from: isIncomplete ? toDate(this.#firstMs ?? fromMs) : null,
+      complete_from: isIncomplete ? formatDate(this.#firstMs ?? fromMs) : null,
     };
   }
 

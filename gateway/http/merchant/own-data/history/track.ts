@@ -1,7 +1,7 @@
 /** A lock's GPS pings as a line with times: as a GeoJSON feature (RFC 7946) or as GPX 1.1. Pure. */
 import { Type } from 'typebox';
 import { formatMac } from '../../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../../proto/wire/ping-json.js';
+import { formatDate, isDatable } from '../../../../../proto/wire/ping-json.js';
 import type { Device } from '../../../../store/contract/devices/device.js';
 import type { ReadPing } from './ping-read.js';
 
@@ -126,7 +126,7 @@ export class Track {
       properties: {
         mac_addr: formatMac(mac),
         name,
-        coordTimes: this.#points.map(({ timeMs }) => toDate(timeMs)),
+        coordTimes: this.#points.map(({ timeMs }) => formatDate(timeMs)),
         uncertainties: this.#points.map(({ uncertainty }) => uncertainty),
         speeds: this.#points.map(({ speed }) => speed),
         directions: this.#points.map(({ direction }) => direction),
@@ -139,14 +139,15 @@ export class Track {
   #finish(cutAtMs: number | null): string | null {
     this.#points.sort((a, b) => a.timeMs - b.timeMs);
     // A cut track without a point is complete from the time of the last uplink that was read.
-    return cutAtMs === null ? null : toDate(this.#points[0]?.timeMs ?? cutAtMs);
+    return cutAtMs === null ? null : formatDate(this.#points[0]?.timeMs ?? cutAtMs);
   }
 
   #gpx(completeFrom: string | null): string {
     const { mac, name } = this.#device;
     const desc = completeFrom === null ? '' : `<desc>complete from ${completeFrom}</desc>`;
     const points = this.#points.map(({ latitude, longitude, timeMs }) => {
-      return `<trkpt lat="${degrees(latitude)}" lon="${degrees(longitude)}"><time>${toDate(timeMs)}</time></trkpt>\n`;
+      const time = `<time>${formatDate(timeMs)}</time>`;
+      return `<trkpt lat="${degrees(latitude)}" lon="${degrees(longitude)}">${time}</trkpt>\n`;
     });
     return (
       '<?xml version="1.0" encoding="UTF-8"?>\n' +

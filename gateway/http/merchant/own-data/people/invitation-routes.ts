@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../../proto/clock.js';
-import { toDate } from '../../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../../proto/wire/ping-json.js';
 import { INVITATION_LIFE, MAX_INVITATION_LIFE } from '../../../../accounts/invitations.js';
 import { invitationPath } from '../../../../console/invitation-link.js';
 import { DASHBOARD_ROLES, type DashboardRole } from '../../../../store/contract/merchants/dashboard-roles.js';
@@ -146,7 +146,7 @@ function invitationJson({ id, username, dashboardRole, createdAtMs, expiresAtMs 
     id,
     username,
     dashboard: dashboardRole,
-    created_at: toDate(createdAtMs),
-    expires_at: toDate(expiresAtMs),
+    created_at: formatDate(createdAtMs),
+    expires_at: formatDate(expiresAtMs),
   };
 }

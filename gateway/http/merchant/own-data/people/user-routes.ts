@@ -1,6 +1,6 @@
 /** The routes for a merchant's users and their roles on the dashboard (interfaces.md §2). Ids are int64, so strings. */
 import { type Static, Type } from 'typebox';
-import { toDate } from '../../../../../proto/wire/ping-json.js';
+import { formatDate } from '../../../../../proto/wire/ping-json.js';
 import { withFaultsOfOneUser } from '../../../../accounts/invitations.js';
 import type { AuditAction } from '../../../../audit/actions.js';
 import {
@@ -209,6 +209,6 @@ function userJson(user: ListedUser) {
     email: user.email,
     dashboard: user.dashboardRole,
     has_password: user.hasPassword,
-    created_at: toDate(user.createdAtMs),
+    created_at: formatDate(user.createdAtMs),
   };
 }
