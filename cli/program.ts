@@ -11,8 +11,9 @@ import { wrapWords } from './terminal/word-wrap.js';
 import { wrongWordText } from './terminal/wrong-word.js';
 
 const ROOT_HELP = `
-Exit codes: 0 done, 1 the answer is no, 2 the command line or an input file is wrong, 3 the gateway can't be
-reached or refuses, 4 an error in lockgate, 130 interrupted by Ctrl-C. --json is for programs; NO_COLOR is respected.
+Exit codes: 0 done, 1 the command ran with a negative result, such as violations or a difference, 2 the command line or
+an input file is wrong, 3 the gateway can't be reached or refuses, 4 an error in lockgate, 130 interrupted by Ctrl-C.
+--json is for programs; NO_COLOR is respected.
 
 Example:
   $ lockgate serve --allow-webhook-range 127.0.0.0/8

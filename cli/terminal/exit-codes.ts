@@ -5,7 +5,7 @@ import { LockgateError } from '../../proto/errors.js';
 export const EXIT_CODE = {
   /** Done. */
   done: 0,
-  /** The command ran, and its answer is no: violations found, a webhook failed, traces differ. */
+  /** The command ran with a negative result: violations found, a webhook failed, traces differ. */
   negativeAnswer: 1,
   /** The command line or an input file is wrong. */
   badInput: 2,

@@ -63,7 +63,8 @@ export async function authenticate(
   if (claimed === undefined || claimed.mac !== username)
     return refusal(
       'identity',
-      'client id and user name are neither the same MAC of 12 upper-case hex digits nor a phone’s id and that MAC',
+      'the user name is no MAC of 12 upper-case hex digits, or the client id is neither that MAC nor, for a phone, ' +
+        'phone-, that MAC, - and 1 to 32 letters or digits',
     );
   const { mac, source } = claimed;
   const account = await store.findLock(mac, source);

@@ -164,7 +164,7 @@ async function refusesStrangers(t: Test, setup: Setup): Promise<void> {
     answers.add(stderr.join('\n'));
   }
   t.equal(answers.size, 1, 'all of them get the same answer');
-  for (const why of [/wrong secret/, /no such lock/, /neither the same MAC/])
+  for (const why of [/wrong secret/, /no such lock/, /neither that MAC/])
     t.match(await setup.tailLine(why), { event: 'refused', what: 'connect' }, `the operator sees why: ${why}`);
 }
 

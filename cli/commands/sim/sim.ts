@@ -65,7 +65,8 @@ const RUN_HELP = `
 With --virtual the run needs no gateway and does not wait: it writes its trace as fast as possible, and the same seed
 and options give the same bytes (with .gz the same text; the compression depends on Node.js). "trace check" judges the
 trace. Without --out only the counts are shown. --jobs divides the locks among threads: as many as the machine has
-cores are useful. Locks that affect each other (--fault, and a bug that sends without a connection) need one thread.
+cores are useful. With --fault, or with the bug closes-too-late, the locks share one simulated network or gateway, so
+the run has one thread, whatever --jobs says.
 
 Without --virtual the locks are live, over MQTT, until Ctrl-C or for --days. --gateway is either the URL of the
 operator's interface (http://…; default: that of the data folder) or the address where locks connect (mqtt://host:port
@@ -80,8 +81,8 @@ rules and presence, which use the gateway's clock, see everything too late or to
 such as mid=50,mid+ride=20,high=20,recovery=5,low-battery=5. Without it most locks are in MID, some in HIGH. With
 --route the bicycles start where the file's route starts. They are ridden along the route after a minute, then there and
 back at times that depend on --pace: at the recorded speed if the file has times, otherwise at 3.5 to 6.5 m/s. Ride
-tracking is then on unless --mix says otherwise. With --around the streets are generated around another point, in its
-solar time zone.
+tracking is then on unless --mix says otherwise. --around generates the streets around another point. Rides then follow
+the local time there: UTC plus one hour for each 15 degrees east of Greenwich.
 
 --bug and --fault can be repeated; a bug affects all locks, or with NAME:LOCKS that many. The run says which locks have
 the bug, and warns if it can hardly show with the chosen mix, pace and length.

@@ -12,8 +12,8 @@ export function commandsPage(program: Command): string {
   return [
     '# Commands',
     'Every command with its flags, as `--help` shows them. `--json` is for programs. Exit codes: 0 done, 1 the ' +
-      'answer is no, 2 the command line or an input file is wrong, 3 the gateway can’t be reached or refuses, 4 an ' +
-      'error in lockgate, 130 interrupted by Ctrl-C.',
+      'command ran with a negative result, such as violations or a difference, 2 the command line or an input file ' +
+      'is wrong, 3 the gateway can’t be reached or refuses, 4 an error in lockgate, 130 interrupted by Ctrl-C.',
     ...groups,
   ].join('\n\n');
 }

@@ -1,6 +1,6 @@
 /**
  * The rule airplane-silence for close-connection pings (protocol.md §3): only the first close-connection ping since the
- * airplane switch went on is allowed. The other uplinks with airplane on are judged in content.ts. Pure: changes only
+ * airplane switch went on is allowed. The other uplinks with airplane on are judged in content.ts. No I/O: changes only
  * the given belief (what the judge knows of the lock) and verdict (its findings).
  *
  * Whether a ping is the first depends on all uplinks before it, and some of those may come late. So each *span* (a

@@ -1,6 +1,6 @@
 /**
  * Updates the part of the belief (what the judge concludes about a lock) that is about the lock itself: power, battery,
- * lock state, position, high window, and the effective state that follows from them. Pure: changes only the belief.
+ * lock state, position, high window, and the effective state that follows from them. No I/O: changes only the belief.
  *
  * The newest uplink by key (credential, life, boot, sequence) counts, not the last to arrive (protocol.md §1, §3 "Late
  * data"). If two uplinks with the same key contradict each other, the greater value counts: arbitrary, but independent

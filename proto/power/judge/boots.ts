@@ -1,8 +1,9 @@
 /**
  * The rule boot-back (protocol.md §3): a boot made an uplink over 5 min after a higher boot of the same life had made
  * one. Then the lock has lost its flash and counts boots from 1 again, so all its new uplinks look like late data. (A
- * *life* is the time between two wipes of the flash that the operator has marked.) Pure: changes only the given belief
- * (what the judge knows of the lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot.
+ * *life* is the time between two wipes of the flash that the operator has marked.) No I/O: changes only the given
+ * belief (what the judge knows of the lock) and verdict (its findings). A `BootRecord` is what the belief has of one
+ * boot.
  *
  * There is one finding for each lower boot. It is about the boot's uplink with the lowest sequence if that was made
  * over 5 min after an uplink of a higher boot, else about its uplink that was made last. This does not depend on the

@@ -1,6 +1,6 @@
 /**
  * The commands that were sent to a lock, and the rules that depend on them (protocol.md §3): locate-unasked,
- * ack-unasked, command-ignored, ack-untrue for set-power, and clock-behind at an acknowledgement. Pure: the functions
+ * ack-unasked, command-ignored, ack-untrue for set-power, and clock-behind at an acknowledgement. No I/O: the functions
  * change only the given belief (what the judge knows of the lock) and verdict (its findings).
  *
  * The judge knows the commands that were sent since some time and those above some id: from a trace's header, or from

@@ -1,6 +1,6 @@
 /**
  * The lock's own connection, and the rules about it (protocol.md §3): outside-connection, after-close, not-closed,
- * close-missing, and clock-behind at a close-connection ping. A phone's connections must not be passed here. Pure:
+ * close-missing, and clock-behind at a close-connection ping. A phone's connections must not be passed here. No I/O:
  * changes only the given belief (what the judge knows of the lock) and verdict (its findings).
  *
  * `belief.closeSeen` says which connection a close-connection ping closes: `own` for the one over which it came,

@@ -1,8 +1,8 @@
 /**
  * The rules that need only the uplink itself (protocol.md §3). Rules about the lock's state use the uplink's own power,
  * lock state and battery, not the belief (what the judge knows of the lock from other events). The one exception:
- * airplane-silence asks the belief which commands switched airplane mode on, since the lock may acknowledge those.
- * Pure: adds findings to the verdict and changes nothing else.
+ * airplane-silence asks the belief which commands switched airplane mode on, since the lock may acknowledge those. No
+ * I/O: adds findings to the verdict and changes nothing else.
  */
 import { isPlausiblePing } from '../../gen/ping-content.js';
 import { type CommandAck, fieldValue, type Ping, type Source, type Uplink } from '../../wire/ping.js';

@@ -1,6 +1,6 @@
 /**
  * The rule sequence-gap (protocol.md §3): which numbers are missing within a boot, and how long the judge waits for
- * them. Pure: changes only the given belief (what the judge knows of the lock) and verdict (its findings). A
+ * them. No I/O: changes only the given belief (what the judge knows of the lock) and verdict (its findings). A
  * `BootRecord` is what the belief has of one boot, a `Span` a series of received numbers without a hole.
  *
  * A *hole* is a series of numbers between two received ones. It becomes *overdue* after 100 uplinks (starting with the

@@ -1,7 +1,7 @@
 /**
  * The rules that passing time breaks (protocol.md §3): connection-unexplained, period-overdue, window-offline,
  * recovery-offline. A *lapse* is a silence or an idle connection that breaks one of them. Each lapse is reported once.
- * Pure: changes only the given belief (what the judge knows of the lock) and verdict (its findings).
+ * No I/O: changes only the given belief (what the judge knows of the lock) and verdict (its findings).
  *
  * The start of a lapse can be computed, so a much later tick still finds it. `belief.dueMs` is the earliest possible
  * start. Most uplinks only postpone lapses, so judging them leaves `dueMs` unchanged; it is computed again once it

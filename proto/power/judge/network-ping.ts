@@ -1,6 +1,6 @@
 /**
  * The rules about REASON_NETWORK_PING, which a lock sends every 15 min while its state keeps the connection
- * (protocol.md §3): network-ping-missing, network-ping-unkept, and cadence-too-fast between network pings. Pure:
+ * (protocol.md §3): network-ping-missing, network-ping-unkept, and cadence-too-fast between network pings. No I/O:
  * changes only the given belief (what the judge knows of the lock) and verdict (its findings). A `Span` is a series of
  * received sequence numbers without a hole. `timeMs` is by the lock's clock, `atMs` by the judge's; −`NEVER` is earlier
  * than each time.

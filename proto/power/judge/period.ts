@@ -1,6 +1,6 @@
 /**
  * The rule period-too-soon (protocol.md §3): a sequence of period pings (the pings of one day's report) starts less
- * than 23 h after another. Pure: changes only the given belief (what the judge knows of the lock) and verdict (its
+ * than 23 h after another. No I/O: changes only the given belief (what the judge knows of the lock) and verdict (its
  * findings).
  *
  * Pings within 10 min of the first are one sequence, by the lock's time. A late ping may join two sequences, split one,

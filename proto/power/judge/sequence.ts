@@ -1,6 +1,6 @@
 /**
  * Tracks which sequence numbers of each boot have come, and compares each uplink with its neighbours: the uplinks with
- * the previous and the next number (protocol.md §3). Pure: changes only the given belief (what the judge knows of the
+ * the previous and the next number (protocol.md §3). No I/O: changes only the given belief (what the judge knows of the
  * lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot, a `Span` a series of received
  * numbers without a hole. Boots and spans are in order, the newest last. The `bits` of an uplink are a lock state: what
  * a state ping reports, or what the next one must not repeat.

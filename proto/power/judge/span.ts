@@ -1,7 +1,7 @@
 /**
  * Makes and joins spans: series of sequence numbers without a hole (see {@link Span}). Also reports the rule
- * state-unchanged (protocol.md §3). Pure: changes only the given belief (what the judge knows of the lock) and verdict
- * (its findings). A span's *stretch* is what the in-order rules (in-order/) know of its uplinks.
+ * state-unchanged (protocol.md §3). No I/O: changes only the given belief (what the judge knows of the lock) and
+ * verdict (its findings). A span's *stretch* is what the in-order rules (in-order/) know of its uplinks.
  */
 import type { Ping, Uplink } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';

@@ -3,7 +3,7 @@
  * with airplane off comes on a later connection, or the command expires. While one is open, the lock may be silent
  * because of it, so lateness is suspended: the judge does not find period-overdue, window-offline or recovery-offline,
  * and the time does not count towards period-overdue. A command that expired unanswered may still be why the lock is
- * silent, so findings mention it. Pure: changes only the given belief (what the judge knows of the lock).
+ * silent, so findings mention it. No I/O: changes only the given belief (what the judge knows of the lock).
  */
 import { type AirplaneSwitch, BELIEF_LIMITS, type Belief, overdueCountStartMs } from './belief.js';
 import { NEVER } from './state.js';

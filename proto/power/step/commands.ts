@@ -1,6 +1,6 @@
 /**
  * Carries out commands: each id once, with an acknowledgement each time that it arrives (protocol.md §1, §2). Also
- * applies power settings, set by command or at the lock. Pure: the functions change only the context of the step (the
+ * applies power settings, set by command or at the lock. No I/O: the functions change only the context of the step (the
  * lock's state and effects) that they are given.
  */
 import { Seconds } from '../../clock.js';

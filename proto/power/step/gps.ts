@@ -1,6 +1,6 @@
 /**
- * The GPS receiver: when it is on, and how long it takes to get a fix (protocol.md §2). Pure: the functions change only
- * the context of the step (the lock's state and effects) that they are given. The *host* is the program that runs
+ * The GPS receiver: when it is on, and how long it takes to get a fix (protocol.md §2). No I/O: the functions change
+ * only the context of the step (the lock's state and effects) that they are given. The *host* is the program that runs
  * `step`.
  */
 import { NEVER } from './reading.js';

@@ -1,6 +1,6 @@
 /**
  * The lock's connection: when it wants one, how it retries, which uplinks it sends first and last on it (protocol.md
- * §2). Pure: the functions change only the context of the step (the lock's state and effects) that they are given. A
+ * §2). No I/O: the functions change only the context of the step (the lock's state and effects) that they are given. A
  * lock is in a *silent state* when it sends nothing but thefts: in AIRPLANE and LOW_BATTERY. It announces such a state
  * with a close-connection ping: `silenceNotice` is `due` before that ping, and `trying` until it has been sent.
  */

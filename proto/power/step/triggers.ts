@@ -1,8 +1,8 @@
 /**
  * What makes a lock send without a command: theft, state change, ride, period (protocol.md §2). The lock makes a
  * cellular ping at the moment of its trigger, connected or not, so that the ping describes that moment. It makes the
- * GPS ping in the first tick with a fix. Pure: the functions change only the context of the step (the lock's state and
- * effects) that they are given. *Tracking* is what a lock does during a theft or a ride.
+ * GPS ping in the first tick with a fix. No I/O: the functions change only the context of the step (the lock's state
+ * and effects) that they are given. *Tracking* is what a lock does during a theft or a ride.
  */
 
 import { searchEndsMs } from './gps.js';

@@ -1,6 +1,6 @@
 /**
- * Makes uplinks, buffers them until they are acknowledged, and sends them one at a time (protocol.md §1, §2). Pure: the
- * functions change only the context of the step (the lock's state and effects) that they are given.
+ * Makes uplinks, buffers them until they are acknowledged, and sends them one at a time (protocol.md §1, §2). No I/O:
+ * the functions change only the context of the step (the lock's state and effects) that they are given.
  */
 import type { CommandAck, Ping, Position, Uplink } from '../../wire/ping.js';
 import type { KnownReason } from '../../wire/reasons.js';

@@ -1,6 +1,7 @@
 /**
  * Which rows of a certificate (row.ts) a ping shows to hold together with the pings before it: order, cadence, changes,
- * and the commands that it answers. Pure: changes only the memory of the lock, and reports each row by calling `note`.
+ * and the commands that it answers. No I/O: changes only the memory of the lock, and reports each row by calling
+ * `note`.
  */
 import { Hours, Seconds } from '../../clock.js';
 import { metersBetween } from '../../power/judge/in-order/geodesy.js';

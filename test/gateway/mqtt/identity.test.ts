@@ -177,11 +177,11 @@ t.test('every refusal is the same CONNACK; only operators see the reason', async
     ['the lock’s secret', { ...phone, password: secret }, /wrong phone credential/],
     ['a phone’s credential as the lock', { clientId: MAC, username: MAC, password: good }, /wrong secret/],
     ['a phone of another lock', { ...phone, clientId: `phone-${OTHER_MAC}-a`, username: OTHER_MAC }, /wrong phone/],
-    ['the user name of another lock', { ...phone, username: OTHER_MAC }, /neither the same MAC/],
-    ['33 letters', { ...phone, clientId: `${longest}a` }, /neither the same MAC/],
-    ['no letter', { ...phone, clientId: `phone-${MAC}-` }, /neither the same MAC/],
-    ['no letter or digit', { ...phone, clientId: `phone-${MAC}-a_b` }, /neither the same MAC/],
-    ['a client id in small letters', { ...phone, clientId: `phone-${MAC.toLowerCase()}-a` }, /neither the same MAC/],
+    ['the user name of another lock', { ...phone, username: OTHER_MAC }, /neither that MAC/],
+    ['33 letters', { ...phone, clientId: `${longest}a` }, /neither that MAC/],
+    ['no letter', { ...phone, clientId: `phone-${MAC}-` }, /neither that MAC/],
+    ['no letter or digit', { ...phone, clientId: `phone-${MAC}-a_b` }, /neither that MAC/],
+    ['a client id in small letters', { ...phone, clientId: `phone-${MAC.toLowerCase()}-a` }, /neither that MAC/],
   ];
   for (const [what, options, why] of cases) {
     const refused = waitForEvents(gateway, 'refused', 1);

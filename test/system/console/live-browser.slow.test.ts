@@ -117,6 +117,12 @@ async function pauseEvents(t: Test, { page, lock }: Visit): Promise<void> {
   await page.waitForFunction(`document.querySelectorAll('.tail-row').length === ${before.length + 1}`, TIMEOUT);
 }
 
+async function clickAt({ mouse }: BrowserPage, x: number, y: number): Promise<void> {
+  await mouse.move(x, y);
+  await mouse.down();
+  await mouse.up();
+}
+
 async function readEvent(t: Test, { page }: Visit): Promise<void> {
   await openLive(page, '?reason=REASON_THEFT');
   await page.waitForSelector('.tail-row', TIMEOUT);
@@ -128,6 +134,14 @@ async function readEvent(t: Test, { page }: Visit): Promise<void> {
   t.match(event, { event: 'ping', mac: formatMac(MAC), ping: { reason: 'REASON_THEFT' } });
   t.same(await seriousFindings(page), [], 'axe: the JSON of an event');
   await page.evaluate<void>('document.querySelector(\'dialog [aria-label="Close"]\').click()');
+  await page.waitForFunction("document.querySelector('dialog') === null", TIMEOUT);
+  await page.evaluate<void>("document.querySelector('.list-row').click()");
+  await page.waitForSelector('dialog pre.json', TIMEOUT);
+  const corner = "(({ left, top }) => [left, top])(document.querySelector('dialog').getBoundingClientRect())";
+  const [left, top] = await page.evaluate<[number, number]>(corner);
+  await clickAt(page, left + 5, top + 5);
+  t.ok(await page.$('dialog'), 'a click on the padding of a dialog does not close it');
+  await clickAt(page, left - 5, top - 5);
   await page.waitForFunction("document.querySelector('dialog') === null", TIMEOUT);
   await pressKey(page, 'p');
   await page.waitForFunction("document.querySelector('[aria-pressed=true]') === null", TIMEOUT);

@@ -83,6 +83,7 @@ export interface Ping {
   readonly received_at: string;
   readonly lock_state: string;
   readonly battery_percent: number;
+  /** A ping with a position has all of latitude, longitude and uncertainty. */
   readonly latitude?: number;
   readonly longitude?: number;
   /** In metres. */

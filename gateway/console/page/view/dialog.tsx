@@ -1,4 +1,7 @@
-/** A dialog over the page. Escape, a click beside it and its button close it; the browser keeps the focus inside. */
+/**
+ * A modal dialog. Escape, a click on the backdrop and its button call `onClose`, with which the caller stops rendering
+ * it. The browser keeps the focus inside.
+ */
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 
@@ -12,12 +15,12 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => dialog.current?.showModal(), []);
-  const closeBeside = (event: MouseEvent): void => {
-    if (event.target === dialog.current) onClose();
+  const closeOnBackdropClick = (event: MouseEvent): void => {
+    if (dialog.current !== null && isOnBackdrop(dialog.current, event)) onClose();
   };
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, which the browser reports as onCancel
-    <dialog ref={dialog} aria-labelledby={titleId} onCancel={onClose} onClick={closeBeside}>
+    <dialog ref={dialog} aria-labelledby={titleId} onCancel={onClose} onClick={closeOnBackdropClick}>
       <header>
         <h2 id={titleId}>{title}</h2>
         <button type="button" class="quiet" onClick={onClose} aria-label="Close">
@@ -27,4 +30,10 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
       {children}
     </dialog>
   );
+}
+
+/** Whether a click was on the backdrop. The target is the dialog then, but also if the click was on its padding. */
+function isOnBackdrop(dialog: HTMLDialogElement, { target, clientX, clientY }: MouseEvent): boolean {
+  const { left, right, top, bottom } = dialog.getBoundingClientRect();
+  return target === dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom);
 }

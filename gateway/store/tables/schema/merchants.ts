@@ -43,7 +43,10 @@ export interface AccessTokenTable {
   expires_at_ms: number;
 }
 
-/** A merchant's user. Ids are any int64: read them as text, since a number would round them. */
+/**
+ * A merchant's user. The id is any int64, which a JavaScript number would round. So it is written as a bigint, and read
+ * either as one (`safeIntegers`) or as text that the query casts.
+ */
 export interface UserAccountTable {
   merchant_id: number;
   id: bigint;
@@ -93,6 +96,7 @@ export interface PetTable {
   merchant_id: number;
   id: bigint;
   name: string;
+  /** The id of the user who owns the pet, as the caller wrote it: any text, not a foreign key. */
   owner_id: string | null;
   species: string | null;
   breed: string | null;

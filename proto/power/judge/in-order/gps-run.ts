@@ -1,8 +1,8 @@
 /**
  * Runs of GPS pings with REASON_THEFT or with REASON_UNLOCKED_PING, each at most 2 min after the one before, and the
  * rules about them: cadence-too-fast, refresh-missing and the first two cases of motion-unlikely (protocol.md §3). The
- * cellular pings that a lock sends during a theft or ride *refresh* the run. Pure: changes only the given context (what
- * is known from earlier uplinks) or run, and adds to `breaches` the rules that a ping breaks.
+ * cellular pings that a lock sends during a theft or ride *refresh* the run. No I/O: changes only the given context
+ * (what is known from earlier uplinks) or run, and adds to `breaches` the rules that a ping breaks.
  */
 import type { Position } from '../../../wire/ping.js';
 import type { PowerModel } from '../../model.js';
@@ -60,7 +60,8 @@ function judgeNextPing(model: PowerModel, run: GpsRun, ping: OrderedUplink, brea
   const { bounds } = model;
   const sinceLast = ping.timeMs - run.lastMs;
   const tooFastUnder = run.reason === 'REASON_THEFT' ? bounds.theftGpsUnder : bounds.rideGpsUnder;
-  // A run is steady while lock state and effective state stay the same: after a change the pings may start again.
+  // in-order-rules.ts clears `isSteady` when the lock state or the effective state changes: the lock may then start a
+  // new series of pings, whose first may come early.
   if (run.isSteady && sinceLast < tooFastUnder) {
     const message = `Two GPS pings ${run.reason} were made ${describeSpan(sinceLast)} apart.`;
     breaches.push({ rule: 'cadence-too-fast', fromSequence: run.lastSequence, fromMs: run.lastMs, message });

@@ -5,8 +5,8 @@
  * unlock and lock.
  *
  * NEVER is a time later than every other one. `context` is what is known from the uplinks before; `breaches` receives
- * the rules that the uplink breaks. Pure: changes nothing else. Uplinks that are not known break no rule, so an earlier
- * uplink that arrives late can only add evidence.
+ * the rules that the uplink breaks. No I/O: changes nothing else. Uplinks that are not known break no rule, so an
+ * earlier uplink that arrives late can only add evidence.
  */
 import type { LockState } from '../../../wire/ping.js';
 import { isDatable } from '../../../wire/ping-json.js';

@@ -1,7 +1,7 @@
 /**
  * Applies the in-order rules (in-order-rules.ts) to the uplinks of a boot, which arrive in any order. A *stretch* is a
- * series of uplinks without a missing sequence number. Pure: changes only the given belief (what the judge knows of the
- * lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot.
+ * series of uplinks without a missing sequence number. No I/O: changes only the given belief (what the judge knows of
+ * the lock) and verdict (its findings). A `BootRecord` is what the belief has of one boot.
  *
  * A stretch has a *context*: what its uplinks say to the next one. While the uplinks before the stretch are missing, it
  * also stores its first uplinks, its *head*: the rules may judge those differently once they know what came before.

@@ -11,8 +11,8 @@ import { timeText } from '../../view/time-text.js';
 /** The maximum number of rows of a table. */
 const MAX_FINDINGS = 50;
 const MAX_PINGS = 200;
-/** A longer table of pings is closed at first. */
-const MAX_OPEN_PINGS = 30;
+/** A table of at least this many pings is collapsed at first. */
+const MIN_COLLAPSED_PINGS = 30;
 
 interface FindingTableProps {
   readonly title: string;
@@ -79,7 +79,7 @@ export function PingTable({ pings, hasMore, onWhy }: PingTableProps) {
     );
   const { shown, note } = cutRows(pings, MAX_PINGS, 'pings', hasMore);
   return (
-    <details class="card" open={pings.length < MAX_OPEN_PINGS}>
+    <details class="card" open={pings.length < MIN_COLLAPSED_PINGS}>
       <summary>{note ?? `${pings.length} pings`}</summary>
       <table>
         <thead>
@@ -120,6 +120,6 @@ export function PingTable({ pings, hasMore, onWhy }: PingTableProps) {
 }
 
 function positionText({ latitude, longitude, uncertainty }: Ping): string {
-  if (latitude === undefined || longitude === undefined) return '';
-  return `${latitude.toFixed(5)}, ${longitude.toFixed(5)} ± ${uncertainty ?? 0} m`;
+  if (latitude === undefined || longitude === undefined || uncertainty === undefined) return '';
+  return `${latitude.toFixed(5)}, ${longitude.toFixed(5)} ± ${uncertainty} m`;
 }

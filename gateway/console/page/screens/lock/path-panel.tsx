@@ -60,8 +60,9 @@ function placesOf(pings: readonly Ping[], { fromMs, toMs }: TimeRange): PathPlac
   const places: PathPlace[] = [];
   for (const { event_id: id, received_at, date, latitude, longitude, uncertainty } of pings) {
     const atMs = Date.parse(received_at);
-    if (latitude === undefined || longitude === undefined || atMs < fromMs || atMs > toMs) continue;
-    places.push({ id, date, latitude, longitude, uncertaintyMeters: uncertainty ?? 0 });
+    if (latitude === undefined || longitude === undefined || uncertainty === undefined) continue;
+    if (atMs < fromMs || atMs > toMs) continue;
+    places.push({ id, date, latitude, longitude, uncertaintyMeters: uncertainty });
   }
   return places.sort((a, b) => Date.parse(a.date) - Date.parse(b.date));
 }
