@@ -1,7 +1,7 @@
 /**
  * Commands are sent to locks among other traffic, with reconnects and restarts: no command is lost, and each is
  * executed once (quality.md §2). The check compares the locks' diaries with the requested commands;
- * commands-sabotage.slow.test.ts shows that it detects a gateway that loses or repeats commands on purpose. Long
+ * sabotage/commands.slow.test.ts shows that it detects a gateway that loses or repeats commands on purpose. Long
  * version: test/long/commands.test.ts, with ten thousand commands.
  */
 import t from 'tap';

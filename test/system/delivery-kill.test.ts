@@ -1,6 +1,6 @@
 /**
  * Kills the gateway during webhook deliveries: no event is lost. Long version: test/long/delivery-kill.test.ts, which
- * also shows, like kill-sabotage.slow.test.ts, that the check detects skipped events.
+ * also shows, like sabotage/kill.slow.test.ts, that the check detects skipped events.
  */
 import t from 'tap';
 import { testDeliveryKills } from '../helpers/durability/delivery-kill.js';

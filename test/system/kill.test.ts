@@ -1,6 +1,6 @@
 /**
  * Durability: the gateway is killed under load, and every acknowledged ping arrives at the merchant (quality.md §2).
- * kill-sabotage.slow.test.ts shows that the same check can fail. Long version: test/long/kill.test.ts.
+ * sabotage/kill.slow.test.ts shows that the same check can fail. Long version: test/long/kill.test.ts.
  */
 import t from 'tap';
 import { summarize } from '../helpers/durability/delivery-check.js';

@@ -68,7 +68,7 @@ export function operatorsPage(routes: readonly DocumentedRoute[]): string {
 }
 
 function merchantsOperation(route: HttpRoute): string {
-  const scope = 'scope' in route && route.scheme !== 'none' && route.scheme !== 'session' ? route.scope : null;
+  const scope = 'keyScope' in route && route.scheme !== 'none' && route.scheme !== 'session' ? route.keyScope : null;
   const needs = scope === null ? SCHEMES[route.scheme] : `${SCHEMES[route.scheme]} with the scope \`${scope}\`.`;
   const terms = route as HttpRoute & { readonly query?: unknown; readonly body?: unknown; readonly params?: unknown };
   const answers = Object.entries(route.responses).map(([status, { description }]) => [status, description]);

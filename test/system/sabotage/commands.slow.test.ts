@@ -3,12 +3,12 @@
  * they were answered. What the check finds is called a finding.
  */
 import t from 'tap';
-import { type CommandFinding, CommandRun, type CommandRunOptions } from '../helpers/commands/command-run.js';
-import type { SabotageName } from '../helpers/durability/sabotage.js';
-import { chooseSeed } from '../helpers/pair/seeded-chance.js';
+import { type CommandFinding, CommandRun, type CommandRunOptions } from '../../helpers/commands/command-run.js';
+import type { SabotageName } from '../../helpers/durability/sabotage.js';
+import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- test/system/commands-sabotage.slow.test.ts`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- test/system/sabotage/commands.slow.test.ts`;
 
 t.setTimeout(170_000);
 

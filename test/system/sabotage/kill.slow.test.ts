@@ -3,14 +3,14 @@
  * kill.test.ts must detect it (quality.md §2).
  */
 import t, { type Test } from 'tap';
-import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/durability/delivery-check.js';
-import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
-import type { EventSabotageName } from '../helpers/durability/sabotage.js';
-import { quickOrLong } from '../helpers/house/test-length.js';
-import { chooseSeed } from '../helpers/pair/seeded-chance.js';
+import { type BrokenPromise, checkDeliveries, summarize } from '../../helpers/durability/delivery-check.js';
+import { KillRun, type KillRunOptions } from '../../helpers/durability/kill-run.js';
+import type { EventSabotageName } from '../../helpers/durability/sabotage.js';
+import { quickOrLong } from '../../helpers/house/test-length.js';
+import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill-sabotage.slow.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/sabotage/kill.slow.test.js`;
 
 /** The merchant answers slowly, so that deliveries are usually under way when the gateway is killed. */
 const options: KillRunOptions = {
