@@ -1,6 +1,6 @@
 // In a fleet with a firmware bug, the judge finds the rule of that bug broken, and no other. The findings are compared
-// with what truly happened, which the judge never reads; healthy-fleet.test.ts shows that a fleet without a bug breaks no
-// rule. bugs.test.ts does the same with single locks, in `npm test`.
+// with what truly happened, which the judge never reads; healthy-fleet.test.ts shows that a fleet without a bug breaks
+// no rule. bugs.test.ts does the same with single locks, in `npm test`.
 import t, { type Test } from 'tap';
 import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';

@@ -171,7 +171,7 @@ async function testRefusal(t: Test, mac: Mac, { command, before, after }: Exampl
   t.ok(second - first >= Minutes(4) && second - first <= Minutes(6), `it waited ${second - first} ms`);
 }
 
-/** If a broker accepts the connection and refuses the subscription, the lock in C says so, and prints no CONNACK code. */
+/** If a broker accepts the connection and refuses the subscription, the lock in C says so, without a CONNACK code. */
 async function testRefusedSubscription(t: Test, program: string): Promise<void> {
   const answers = [Buffer.from([0x20, 2, 0, 0]), Buffer.from([0x90, 3, 0, 1, 0x80])];
   const broker = createServer((socket) => {
