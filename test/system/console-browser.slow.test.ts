@@ -103,6 +103,31 @@ async function readFinding(t: Test, { lock, page }: Day): Promise<void> {
   await page.waitForSelector('.why ol li', TIMEOUT);
 }
 
+/** While nobody sees the page of a lock, its past is not loaded for each ping, and at once when it is seen again. */
+async function hidePage(t: Test, { lock, page }: Day): Promise<void> {
+  const setHidden = (isHidden: boolean) =>
+    page.evaluate<void>(`{
+      Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }`);
+  const pingCalls = "performance.getEntriesByType('resource').filter(({ name }) => /\\/pings\\?/.test(name)).length";
+  await goTo(page, `#/lock/${formatMac(MAC)}`);
+  await page.waitForSelector('.timeline', TIMEOUT);
+  await setHidden(true);
+  const before = await page.evaluate<number>(pingCalls);
+  // The stream goes on, so that the page shows when it has got a ping. By the second one a call for the first is made.
+  for (const [sequence, batteryPercent] of [
+    [5, 44],
+    [6, 43],
+  ] as const) {
+    await lock.send(uplinkNow(sequence, { ...THEFT, batteryPercent }));
+    await waitForText(page, `${batteryPercent} %`);
+  }
+  t.equal(await page.evaluate<number>(pingCalls), before, 'nothing is loaded while the page is hidden');
+  await setHidden(false);
+  await page.waitForFunction(`${pingCalls} > ${before}`, TIMEOUT);
+}
+
 async function resendDead(t: Test, { page, receiver }: Day): Promise<void> {
   await goTo(page, '#/deliveries?state=dead');
   await page.waitForSelector('.deliveries li', TIMEOUT);
@@ -185,6 +210,7 @@ t.test('an operator’s day on the console', { skip: NO_BROWSER }, async (t) => 
   await t.test('the lock has a timeline, a why, and a siren whose end is seen', (t) => soundSiren(t, day));
   await t.test('a dead delivery is read and sent again', (t) => resendDead(t, day));
   await t.test('a finding comes up with its why', (t) => readFinding(t, day));
+  await t.test('a page that nobody sees loads nothing', (t) => hidePage(t, day));
   await t.test('no screen has a serious finding of axe, light or dark', (t) => checkScreens(t, day));
   await t.test('after the logout there is no way back with the link', (t) => logOut(t, day));
 

@@ -1,7 +1,12 @@
-/** A hook that loads an answer of the gateway's HTTP interface for a view, and reloads it on demand or regularly. */
+/**
+ * A hook that loads an answer of the gateway's HTTP interface for a view, and reloads it on demand or regularly. While
+ * nobody can see the page, it reloads nothing by itself: many consoles are open all day behind other tabs. Once the page
+ * is seen again, it loads at once what it missed.
+ */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/http.js';
 import { repeat } from './repeat.js';
+import { usePageVisible } from './use-page-visible.js';
 
 /** The newest answer, null before the first. It stays while a newer one is loaded, and if loading fails. */
 export interface Loaded<Answer> {
@@ -13,7 +18,7 @@ export interface Loaded<Answer> {
 
 /**
  * @param load makes the call; a new function drops the answer and makes a new call, so wrap it in `useCallback`
- * @param everyMs how often to load it again; undefined for never
+ * @param everyMs how often to load it again while the page can be seen; undefined for never
  * @param version a change of it loads the answer again, while the last one stays
  */
 export function useAnswer<Answer>(
@@ -40,13 +45,24 @@ export function useAnswer<Answer>(
     setAnswer(null);
     reload();
   }, [reload]);
+  const isVisible = usePageVisible();
   // After another load the next regular one is not due yet.
-  useEffect(() => (everyMs === undefined ? undefined : repeat(everyMs, reload)), [reload, everyMs, version]);
+  useEffect(
+    () => (everyMs === undefined || !isVisible ? undefined : repeat(everyMs, reload)),
+    [reload, everyMs, version, isVisible],
+  );
+  const wasHidden = useRef(false);
   const loadedVersion = useRef(version);
   useEffect(() => {
-    if (loadedVersion.current !== version) reload();
+    if (!isVisible) {
+      wasHidden.current = true;
+      return;
+    }
+    const isRegularDue = wasHidden.current && everyMs !== undefined;
+    if (isRegularDue || loadedVersion.current !== version) reload();
+    wasHidden.current = false;
     loadedVersion.current = version;
-  }, [reload, version]);
+  }, [reload, version, isVisible, everyMs]);
   // An answer that comes after the view was closed changes nothing.
   useEffect(
     () => () => {
