@@ -54,6 +54,7 @@ function readFlags(args: readonly string[]) {
     const value = Number(values[name]);
     const isWhole = (WHOLE_FLAGS as readonly string[]).includes(name);
     if (value > 0 && (Number.isInteger(value) || !isWhole)) return value;
+    if (name === 'seed' && values.seed === '0') return value;
     throw new RangeError(`--${name} ${values[name]}: expected a ${isWhole ? 'whole ' : ''}number above 0`);
   };
   const known: readonly string[] = faultNames(withStandby);

@@ -209,7 +209,11 @@ export class ChaosRun {
       pauseCommands: () => this.#pauseCommands(),
       resumeCommands: () => this.#commands.resume(),
       setLosing: (isLosing) => this.#crowd.setLosing(isLosing),
-      onBroken: (sentence) => this.#foundByFaults.push(sentence),
+      note: (sentence) => this.#test.comment(sentence),
+      onBroken: (sentence) => {
+        this.#test.comment(`broken: ${sentence}`);
+        this.#foundByFaults.push(sentence);
+      },
     };
     const names = this.#faultNames;
     await this.#runFor(faultEveryMs);
@@ -233,9 +237,14 @@ export class ChaosRun {
       const slowest = Math.round(Math.max(0, ...ofThisName.map(({ milliseconds: each }) => each)));
       this.#test.comment(
         `fault ${number}, ${name} for ${Math.round(faultMs)} ms: ${this.#acked} acknowledged; ` +
-          `locks were without a gateway for ${slowest} ms at most`,
+          `locks were without a gateway for ${slowest} ms at most; gateways ${await this.#readiness()}`,
       );
     }
+  }
+
+  /** What each gateway says of itself. */
+  async #readiness(): Promise<string> {
+    return (await Promise.all(this.#gateways.map((gateway) => gateway.readiness()))).join(', ');
   }
 
   async #pauseCommands(): Promise<boolean> {

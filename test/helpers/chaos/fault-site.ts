@@ -25,6 +25,8 @@ export interface FaultSite {
   readonly resumeCommands: () => void;
   /** From now on, or no longer, what is acknowledged will be lost by a restore, for which no gateway is to blame. */
   readonly setLosing: (isLosing: boolean) => Promise<void>;
+  /** Prints a sentence about the run. */
+  readonly note: (sentence: string) => void;
   /** Reports a broken promise, as a sentence. */
   readonly onBroken: (sentence: string) => void;
 }

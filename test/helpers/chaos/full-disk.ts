@@ -24,6 +24,7 @@ export async function fullDisk(site: FaultSite): Promise<void> {
   const part = site.chance.pick<DiskPart>(['wal', 'data']);
   const lastsMs = site.chance.between(Seconds(1), Seconds(10));
   const isJudged = await holdsWithin(READY_LIMIT, () => areReady(site));
+  if (!isJudged) site.note('the next fault judges nothing: a gateway was not ready before it');
   const judge = (isKept: boolean, sentence: string): void => {
     if (isJudged && !isKept) site.onBroken(`with a full disk (${part}) ${sentence}`);
   };
