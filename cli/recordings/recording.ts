@@ -16,7 +16,7 @@ export interface RecordedEvent {
   /** The bytes of an uplink (a message of a lock), if the recording has them. */
   readonly raw?: Uint8Array | undefined;
   /** True for a ping whose boot and sequence the recording does not have: the importer invents them. */
-  readonly lacksNumbers?: boolean;
+  readonly lacksUplinkNumbers?: boolean;
 }
 
 /** Receives the results of a reader. */

@@ -17,13 +17,14 @@ export const SESSION_LIFE: Milliseconds = Hours(12);
 const PREFIX = 'lgu_';
 const TOKEN_BYTES = 32;
 
-/** A user with a plain-text password; null for a user who can't log in. */
-export interface TypedUser extends Omit<NewUser, 'passwordHash'> {
+/** A user with a password in plain text, not hashed. */
+export interface UserWithPassword extends Omit<NewUser, 'passwordHash'> {
+  /** Null for a user who can't log in. */
   readonly password: string | null;
 }
 
 /** A change of a user, with a password in plain text. */
-export interface TypedUserChange extends Omit<UserChange, 'passwordHash'> {
+export interface UserChangeWithPassword extends Omit<UserChange, 'passwordHash'> {
   readonly password?: string | undefined;
 }
 
@@ -76,19 +77,19 @@ export class Users {
    */
   async add(
     merchantId: number,
-    users: readonly TypedUser[],
+    users: readonly UserWithPassword[],
     signal: AbortSignal,
     by: 'merchant' | 'operator' = 'merchant',
   ): Promise<void> {
     refuseBadNames(users);
-    refuseTwice(users);
+    refuseDuplicates(users);
     const { store, clock, budgets } = this.#parts;
     await store.people.checkNotTaken(merchantId, users);
     await store.people.checkUserQuota(merchantId, users.length);
     const passwords = users.map(({ password }) => password);
     if (by === 'merchant') budgets.takeHashes(merchantId, passwords.filter((password) => password !== null).length);
     const hashes = await this.#passwords.hashAll(passwords, signal);
-    const rows = users.map(({ password: _typed, ...user }, index) => {
+    const rows = users.map(({ password: _password, ...user }, index) => {
       return { ...user, passwordHash: hashes[index] ?? null };
     });
     await store.people.addUsers(merchantId, rows, clock.now());
@@ -103,7 +104,7 @@ export class Users {
   async change(
     merchantId: number,
     id: bigint,
-    { password, ...change }: TypedUserChange,
+    { password, ...change }: UserChangeWithPassword,
     signal: AbortSignal,
     by: 'merchant' | 'operator' = 'merchant',
   ): Promise<void> {
@@ -187,7 +188,7 @@ export class Users {
 }
 
 /** @throws RequestFaults `input-body` */
-function refuseBadNames(users: readonly TypedUser[]): void {
+function refuseBadNames(users: readonly UserWithPassword[]): void {
   const faults = users.flatMap(({ username }, index): Fault[] => {
     const detail = username === null ? undefined : usernameFault(username);
     return detail === undefined ? [] : [{ pointer: `/${index}/username`, detail }];
@@ -199,7 +200,7 @@ function refuseBadNames(users: readonly TypedUser[]): void {
 }
 
 /** Checks that no id and no user name is twice in the list. @throws RequestFaults `user-exists` */
-function refuseTwice(users: readonly TypedUser[]): void {
+function refuseDuplicates(users: readonly UserWithPassword[]): void {
   const faults: Fault[] = [];
   for (const member of ['id', 'username'] as const) {
     const firstIndexes = new Map<bigint | string, number>();

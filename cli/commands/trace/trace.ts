@@ -71,7 +71,8 @@ function addAnonymise(trace: Command): void {
     .option('--seed <text>', 'Make the copy reproducible. Keep the seed secret: it can reveal the originals.')
     .addHelpText(
       'after',
-      '\nThe copy has no notes, texts, raw bytes or members of world events.' +
+      '\nThe copy has no notes and no raw bytes. The detail of an acknowledgement becomes a meaningless word. A world' +
+        '\nevent, which says what really happened around a simulated lock, becomes a line with only a time.' +
         '\n\nExample:\n  $ lockgate trace anonymise field.jsonl --out report.jsonl.gz',
     )
     .action(async (file: string, flags: AnonymiseFlags) => {

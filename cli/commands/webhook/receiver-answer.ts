@@ -40,9 +40,9 @@ const FORWARD_TIMEOUT: Milliseconds = Seconds(15);
 /** The answer if the other server does not answer, or its body is too large. */
 const BAD_GATEWAY_STATUS = 502;
 /** The maximum size of an answer's body that is passed on. */
-const MAX_FORWARDED_BYTES = 1024 * 1024;
+const MAX_ANSWER_BYTES = 1024 * 1024;
 /** The headers of the other server's answer that are passed on. */
-const FORWARDED_HEADERS = ['retry-after', 'content-type'] as const;
+const PASSED_ON_ANSWER_HEADERS = ['retry-after', 'content-type'] as const;
 
 /** One entry of `--fail`: an answer and the number of webhooks that get it; infinite for all later webhooks. */
 export interface PlannedFault {
@@ -88,11 +88,18 @@ export function faultyAnswers(faults: readonly PlannedFault[], afterFaults: Answ
 /** Always answers success. */
 export const successAnswers: Answerer = async () => SUCCESS_STATUS;
 
-/** Headers that are not forwarded: they are about the connection, or the client sets them itself. */
-const NOT_FORWARDED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']);
+/** Headers of a webhook that are not forwarded: they are about the connection, or the client sets them itself. */
+const UNFORWARDED_HEADERS = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'keep-alive',
+  'expect',
+]);
 
 /**
- * Forwards each webhook unchanged, and passes on status, Retry-After and body of the answer.
+ * Forwards each webhook unchanged, and passes on the status, Retry-After, Content-Type and body of the answer.
  *
  * @throws LockgateError `input-url`
  */
@@ -100,7 +107,7 @@ export function forwardedAnswers(url: string): Answerer {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new LockgateError('input-url', `${JSON.stringify(url)} is not an http or https URL`);
   return async ({ headers, bytes }) => {
-    const forwarded = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name));
+    const forwarded = Object.entries(headers).filter(([name]) => !UNFORWARDED_HEADERS.has(name));
     try {
       const request = got.post(url, {
         headers: Object.fromEntries(forwarded),
@@ -113,11 +120,11 @@ export function forwardedAnswers(url: string): Answerer {
       });
       void request.on('downloadProgress', ({ transferred }) => {
         // Then the request that is awaited below fails.
-        if (transferred > MAX_FORWARDED_BYTES) request.cancel();
+        if (transferred > MAX_ANSWER_BYTES) request.cancel();
       });
       const { statusCode: status, headers: answerHeaders, body } = await request;
       const passedHeaders: Record<string, string> = {};
-      for (const name of FORWARDED_HEADERS) {
+      for (const name of PASSED_ON_ANSWER_HEADERS) {
         const value = answerHeaders[name];
         if (value !== undefined) passedHeaders[name] = value;
       }

@@ -100,14 +100,14 @@ export class RowReader {
     const members = this.#pingMembers(atMs);
     if (!members.ok) return members;
     const { boot, sequence } = members.value;
-    const lacksNumbers = boot === undefined || sequence === undefined;
+    const lacksUplinkNumbers = boot === undefined || sequence === undefined;
     // If one is missing, the importer replaces both numbers by invented ones.
     const uplink = uplinkFromJson({ ...members.value, boot: boot ?? 1, sequence: sequence ?? 0 }, 'ping');
     if (!uplink.ok) return problem(BAD_VALUE, uplink.error.message);
     const rounded = roundToWire(uplink.value);
     if (!rounded.ok) return problem(BAD_VALUE, rounded.error.message);
     if (!isPingUplink(rounded.value)) return problem(BAD_VALUE, 'an acknowledgement: expected a ping');
-    return ok({ event: { event: 'ping', ...sender, atMs, uplink: rounded.value }, lacksNumbers });
+    return ok({ event: { event: 'ping', ...sender, atMs, uplink: rounded.value }, lacksUplinkNumbers });
   }
 
   /** The ping's members as in a trace. A member that the file does not have gets a value that breaks no rule. */

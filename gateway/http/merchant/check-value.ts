@@ -1,7 +1,7 @@
 /**
  * Validates a value against a schema and reports each bad member as a JSON pointer and a sentence (RFC 9457). The
- * typebox schemas also document the interface. {@link assertChecked} refuses a schema with a keyword that is not listed
- * below, so that the documentation states no constraint that is not checked. Pure.
+ * typebox schemas also document the interface. {@link assertOnlyCheckedKeywords} refuses a schema with a keyword that
+ * is not listed below, so that the documentation states no constraint that is not checked. Pure.
  *
  * No library is used because of int64: common validators don't accept a bigint as an integer.
  */
@@ -48,14 +48,14 @@ export function faultsOf(schema: TSchema, value: unknown): Fault[] {
 }
 
 /** @throws Error if a schema has a keyword or a type that is not checked here */
-export function assertChecked(schema: TSchema): void {
+export function assertOnlyCheckedKeywords(schema: TSchema): void {
   const keywords = schema as Keywords;
   const unknown = Object.keys(keywords).find((name) => !KNOWN_KEYWORDS.has(name));
   if (unknown !== undefined) throw new Error(`nothing checks the keyword ${unknown}`);
   if (!CHECKED_TYPES.includes(keywords.type ?? '')) throw new Error(`nothing checks the type ${keywords.type}`);
-  for (const property of Object.values(keywords.properties ?? {})) assertChecked(property as TSchema);
-  if (keywords.additionalProperties !== undefined) assertChecked(keywords.additionalProperties as TSchema);
-  if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
+  for (const property of Object.values(keywords.properties ?? {})) assertOnlyCheckedKeywords(property as TSchema);
+  if (keywords.additionalProperties !== undefined) assertOnlyCheckedKeywords(keywords.additionalProperties as TSchema);
+  if (keywords.items !== undefined) assertOnlyCheckedKeywords(keywords.items as TSchema);
 }
 
 /** A whole number that was read from JSON, as a bigint. */

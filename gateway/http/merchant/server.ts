@@ -35,11 +35,11 @@ import { listen } from '../shared/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { routeSchema } from '../shared/route-schema.js';
 import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
-import { textFaults } from '../shared/unstorable-text.js';
+import { explainUnstorableText } from '../shared/unstorable-text.js';
 import { answerPreflight, setHeaders } from './answer-headers.js';
 import { noteChange, whoOf } from './audited.js';
 import { checkApiKey, checkBearer, checkKeyScope } from './authentication.js';
-import { assertChecked } from './check-value.js';
+import { assertOnlyCheckedKeywords } from './check-value.js';
 import { mapRoutes } from './console/map-routes.js';
 import { CONSOLE_ROUTES } from './console/routes.js';
 import { addDocumentation } from './documentation/documentation.js';
@@ -163,7 +163,7 @@ export class HttpServer {
 
   #setErrorHandlers(): void {
     this.#fastify.setErrorHandler<FastifyError>(async (thrown, request, reply) => {
-      const error = this.#chargeRefusal(textFaults(thrown, request), request);
+      const error = this.#chargeRefusal(explainUnstorableText(thrown, request), request);
       const status = statusOf(error);
       if (status === 500) this.#internalErrors.set(request, error);
       if (error instanceof OverBudget) {
@@ -266,7 +266,8 @@ export class HttpServer {
 
   #addMerchantRoute(route: MerchantRoute): void {
     const { proxies } = this.#options;
-    for (const schema of [route.params, route.query, route.body]) if (schema !== undefined) assertChecked(schema);
+    for (const schema of [route.params, route.query, route.body])
+      if (schema !== undefined) assertOnlyCheckedKeywords(schema);
     this.#fastify.route({
       method: route.method,
       url: routerPath(route),

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../../proto/clock.js';
 import { formatDate } from '../../../proto/wire/ping-json.js';
 import { GUESS_WINDOW, MAX_GUESSES, MAX_STRANGER_GUESSES } from '../../accounts/login-guard.js';
-import { SESSION_LIFE, type TypedUser } from '../../accounts/users.js';
+import { SESSION_LIFE, type UserWithPassword } from '../../accounts/users.js';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import { OverBudget } from '../../fairness/over-budget.js';
 import { MAX_BODY_BYTES } from '../shared/limits.js';
@@ -205,7 +205,7 @@ function wrongCredentials(faults?: ConstructorParameters<typeof Refusal>[0]['fau
   return new Refusal({ status: 400, code: 'wrong-credentials', detail, faults });
 }
 
-function toUser(user: UserList[number]): TypedUser {
+function toUser(user: UserList[number]): UserWithPassword {
   const { id, username = null, firstName = null, lastName = null, email = null, phone = null, userStatus } = user;
   return {
     id: id === undefined ? null : toBigInt(id),

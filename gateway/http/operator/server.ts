@@ -23,7 +23,7 @@ import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
-import { textFaults } from '../shared/unstorable-text.js';
+import { explainUnstorableText } from '../shared/unstorable-text.js';
 import { makeAudited, whoOf } from './audited.js';
 import { Callers } from './callers.js';
 import { bodyCheck, queryCheck } from './check-request.js';
@@ -154,7 +154,7 @@ export class OperatorServer {
     });
     const server = new OperatorServer(fastify, options);
     fastify.setErrorHandler<FastifyError>((thrown, request, reply) => {
-      const error = textFaults(thrown, request);
+      const error = explainUnstorableText(thrown, request);
       sendProblem(reply, statusOf(error), error);
     });
     fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));

@@ -8,8 +8,8 @@ import { isUnstorableText } from '../../store/contract/errors.js';
 
 const DETAIL = 'has the character U+0000, which the store can’t hold';
 
-/** The error to be answered for one that a handler threw. */
-export function textFaults<E extends Error>(error: E, { body, query }: FastifyRequest): E | RequestFaults {
+/** Returns the error to answer with: the thrown one, or one that names the texts that the store can’t hold. */
+export function explainUnstorableText<E extends Error>(error: E, { body, query }: FastifyRequest): E | RequestFaults {
   if (!isUnstorableText(error)) return error;
   const faults: Fault[] = [];
   findIn(body, '', faults);

@@ -1,6 +1,6 @@
 /**
  * The column `sum`, the checksum of a table's rows, and the triggers that compute it (quality.md §2, bit rot). A
- * migration that adds a table, or a column to a table, must call {@link keepRowSums} for the table.
+ * migration that adds a table, or a column to a table, must call {@link setUpRowChecksums} for the table.
  *
  * A trigger computes the checksum of the stored row, after SQLite has converted each value to its column's type. A
  * statement on a hot path may set `sum` itself; the trigger then does nothing, which costs half as much.
@@ -17,8 +17,11 @@ export function summedColumns(columns: readonly string[]): string[] {
   return columns.filter((column) => column !== SUM_COLUMN);
 }
 
-/** Adds the column and the triggers to a table, and computes the checksums of its rows. May be called repeatedly. */
-export async function keepRowSums(db: Kysely<unknown>, table: string): Promise<void> {
+/**
+ * Adds the column and the triggers to a table, and computes the checksums of its rows. After a column is added, call it
+ * again, so that the checksum covers the new column.
+ */
+export async function setUpRowChecksums(db: Kysely<unknown>, table: string): Promise<void> {
   const columns = await columnsOf(db, table);
   const statements: string[] = [];
   if (columns.includes(SUM_COLUMN))

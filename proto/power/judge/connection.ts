@@ -48,14 +48,14 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   const isSeen = belief.isConnectionWhole || belief.hasUplinks;
   belief.isConnectionWhole = false;
   if (cause === 'closed' && isSeen && !belief.hasClosePing) {
-    const since = describeTime(belief.connectedSinceMs);
-    const message = `The lock ended the connection since ${since} without a close-connection ping.`;
+    const start = describeTime(belief.connectedSinceMs);
+    const message = `The lock ended the connection that began at ${start} without a close-connection ping.`;
     verdict.findings.push(finding('close-missing', belief.mac, null, atMs, message));
   }
   const isLost = cause === 'dropped' || cause === 'keepalive' || cause === 'takeover';
   if (!isLost || belief.closeSeen !== 'none') return;
-  const since = describeTime(belief.connectedSinceMs);
-  const message = `The connection since ${since} ${LOST_HOW[cause]} without a close-connection ping.`;
+  const start = describeTime(belief.connectedSinceMs);
+  const message = `The connection that began at ${start} ${LOST_HOW[cause]} without a close-connection ping.`;
   verdict.findings.push(finding('not-closed', belief.mac, null, atMs, message));
 }
 

@@ -123,7 +123,8 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   ],
   [
     'not-closed',
-    'a warning (finding:N): The connection since 2026-11-20T06:00:00.000Z broke without a ' + 'close-connection ping.',
+    'a warning (finding:N): The connection that began at 2026-11-20T06:00:00.000Z broke without a ' +
+      'close-connection ping.',
     'A device that disconnects from the network says so with a close connection ping.',
     SECTIONS.ping,
   ],
@@ -182,7 +183,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   ],
   [
     'close-missing',
-    'a violation (finding:N): The lock ended the connection since 2026-11-20T06:00:00.000Z without a ' +
+    'a violation (finding:N): The lock ended the connection that began at 2026-11-20T06:00:00.000Z without a ' +
       'close-connection ping.',
     'A device that disconnects from the network says so with a close connection ping.',
     SECTIONS.ping,

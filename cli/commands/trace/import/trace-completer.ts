@@ -26,17 +26,17 @@ export interface StoredEvent {
   /** `close` is a close-connection ping, `uplink` any other uplink of a lock. */
   readonly role: 'uplink' | 'close' | 'other';
   /** Whether it is a ping whose boot and sequence the recording does not have. */
-  readonly lacksNumbers: boolean;
+  readonly lacksUplinkNumbers: boolean;
   readonly line: string;
 }
 
 /** Converts an event. Missing numbers are added later, when the events are in order. */
-export function storedEvent({ event, raw, lacksNumbers = false }: RecordedEvent): StoredEvent {
+export function storedEvent({ event, raw, lacksUplinkNumbers = false }: RecordedEvent): StoredEvent {
   const isOfLock = event.event !== 'command' && event.source === 'lock';
   const isUplink = isOfLock && (event.event === 'ping' || event.event === 'ack');
   const isClose = isUplink && event.event === 'ping' && event.uplink.body.kind === 'close_connection';
   const role = isClose ? 'close' : isUplink ? 'uplink' : 'other';
-  return { atMs: event.atMs, mac: event.mac, role, lacksNumbers, line: traceEventLine(event, raw) };
+  return { atMs: event.atMs, mac: event.mac, role, lacksUplinkNumbers, line: traceEventLine(event, raw) };
 }
 
 /** Writes the events of a trace, with inferred connections and invented numbers. */
@@ -65,7 +65,7 @@ export class TraceCompleter {
     this.#endUntil(atMs);
     const isInferred = role !== 'other' && !this.#locks.hasConnections(mac);
     if (isInferred && !this.#ends.has(mac)) this.#writeEvent({ event: 'connect', mac, source: 'lock', atMs });
-    this.#write(stored.lacksNumbers ? this.#withNumbers(stored) : stored.line);
+    this.#write(stored.lacksUplinkNumbers ? this.#withNumbers(stored) : stored.line);
     if (!isInferred) return;
     // Deleted and added again, because a map keeps the order of insertion, which is then the order of the ends.
     this.#ends.delete(mac);

@@ -5,7 +5,7 @@
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';
-import { keepRowSums } from '../row-sum-triggers.js';
+import { setUpRowChecksums } from '../row-sum-triggers.js';
 
 /**
  * Tables without these checksums: the log, and the tables of the migrations, which other versions of lockgate write
@@ -17,7 +17,7 @@ async function sumAll(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0
       AND name NOT LIKE 'sqlite_%' ORDER BY name`.execute(db);
-  for (const { name } of rows) if (!EXCLUDED.includes(name)) await keepRowSums(db, name);
+  for (const { name } of rows) if (!EXCLUDED.includes(name)) await setUpRowChecksums(db, name);
 }
 
 export const rowSums: Migration = { up: sumAll };

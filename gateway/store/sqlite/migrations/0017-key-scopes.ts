@@ -3,7 +3,7 @@
  * Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { keepRowSums } from '../row-sum-triggers.js';
+import { setUpRowChecksums } from '../row-sum-triggers.js';
 
 export const keyScopes: Migration = {
   up: async (db) => {
@@ -11,6 +11,6 @@ export const keyScopes: Migration = {
       .alterTable('api_key')
       .addColumn('scopes', 'text', (column) => column.notNull().defaultTo('spec'))
       .execute();
-    await keepRowSums(db, 'api_key');
+    await setUpRowChecksums(db, 'api_key');
   },
 };

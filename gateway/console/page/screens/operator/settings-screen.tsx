@@ -29,8 +29,8 @@ export function SettingsScreen({ route }: { readonly route: Route }): JSX.Elemen
       {settings.failure?.status === 403 ? (
         <Empty title="Only admins may see the settings">
           <p>
-            They name files and hosts of this machine. A link of <code>lockgate console</code> with an admin’s token
-            opens a session that may.
+            They name files and hosts. To see them, run <code>lockgate console</code> with an admin’s token and open the
+            link that it prints.
           </p>
         </Empty>
       ) : (

