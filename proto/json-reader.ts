@@ -22,47 +22,47 @@ export class JsonReader {
   /** The first error; null if there is none. */
   error: string | null = null;
 
-  /** Records the error that the member of `parent` is not what was expected. */
-  expect(value: unknown, parent: string, member: string, expected: string): void {
+  /** Records the error that a member has a wrong value, without checking the value. */
+  reject(value: unknown, parent: string, member: string, expected: string): void {
     const name = parent === '' ? member : member === '' ? parent : `${parent}.${member}`;
     this.error ??= `${name} ${value === undefined ? 'is missing' : `is ${showJson(value)}`}: expected ${expected}`;
   }
 
   object(value: unknown, parent: string, member: string): JsonObject {
     if (isObject(value)) return value;
-    this.expect(value, parent, member, 'an object');
+    this.reject(value, parent, member, 'an object');
     return {};
   }
 
   text(value: unknown, parent: string, member: string): string {
     if (typeof value === 'string') return value;
-    this.expect(value, parent, member, 'a text');
+    this.reject(value, parent, member, 'a text');
     return '';
   }
 
   flag(value: unknown, parent: string, member: string): boolean {
     if (typeof value === 'boolean') return value;
-    this.expect(value, parent, member, 'true or false');
+    this.reject(value, parent, member, 'true or false');
     return false;
   }
 
   /** A finite number. */
   number(value: unknown, parent: string, member: string): number {
     if (typeof value === 'number' && Number.isFinite(value)) return value;
-    this.expect(value, parent, member, 'a number');
+    this.reject(value, parent, member, 'a number');
     return 0;
   }
 
   integer(value: unknown, parent: string, member: string): number {
     if (typeof value === 'number' && Number.isInteger(value)) return value;
-    this.expect(value, parent, member, 'a whole number');
+    this.reject(value, parent, member, 'a whole number');
     return 0;
   }
 
   /** An integer that fits the wire's unsigned fields. */
   count(value: unknown, parent: string, member: string): number {
     if (typeof value === 'number' && value >= 0 && value <= MAX_UINT32 && Number.isInteger(value)) return value;
-    this.expect(value, parent, member, `a whole number, 0 to ${MAX_UINT32}`);
+    this.reject(value, parent, member, `a whole number, 0 to ${MAX_UINT32}`);
     return 0;
   }
 
@@ -70,7 +70,7 @@ export class JsonReader {
   date(value: unknown, parent: string, member: string): number {
     const timeMs = typeof value === 'string' ? parseDate(value) : Number.NaN;
     if (!Number.isNaN(timeMs)) return timeMs;
-    this.expect(value, parent, member, DATE_EXPECTED);
+    this.reject(value, parent, member, DATE_EXPECTED);
     return 0;
   }
 
@@ -79,7 +79,7 @@ export class JsonReader {
     for (const word of words) {
       if (value === word) return word;
     }
-    this.expect(value, parent, member, words.length === 1 ? `"${words[0]}"` : `one of ${words.join(', ')}`);
+    this.reject(value, parent, member, words.length === 1 ? `"${words[0]}"` : `one of ${words.join(', ')}`);
     return words[0] as T;
   }
 }

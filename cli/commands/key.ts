@@ -47,7 +47,7 @@ export function addKeyCommands(program: Command): void {
     .option('--merchant <name>', 'Only keys of this merchant.')
     .addHelpText('after', '\nExample:\n  $ lockgate key list')
     .action(repeatIfWatched(listKeys));
-  addClientFlags(key.command('revoke').description('Revoke an API key and its tokens at once.'))
+  addClientFlags(key.command('revoke').description('Immediately revoke an API key and its tokens.'))
     .argument('<id>', 'The key’s id, from "key list".')
     .addHelpText('after', '\nExample:\n  $ lockgate key revoke 3f9a0c2b7d41')
     .action(revokeKey);

@@ -1,7 +1,7 @@
 /**
  * Sorts the events of a trace by lock, for the inference (from-trace.ts): uplinks in the order in which the lock made
  * them, connections, commands, and ground truth (what truly happened, if the trace has `world` events). This file
- * infers no events. Pure.
+ * infers no events. Does no I/O.
  */
 import { Days } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';

@@ -1,6 +1,6 @@
 /**
  * The world (what happens to a lock, and what its sensors read) of a lock that is made from a trace: a list of events,
- * and a path through the positions in the trace. The world only replays both and infers nothing. Pure.
+ * and a path through the positions in the trace. The world only replays both and infers nothing. Does no I/O.
  */
 
 import type { GpsFix } from '../../proto/power/step/io.js';

@@ -8,7 +8,7 @@ import { Errors } from 'typebox/value';
 import { Days, Minutes } from '../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
-import { ruleRow } from '../../proto/power/rules.js';
+import { findRule } from '../../proto/power/rules.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
 import { isDatable } from '../../proto/wire/ping-json.js';
 import { type Destination, type DeviceEvent, parseDeviceEvent } from '../device-event/device-event.js';
@@ -124,7 +124,7 @@ class ScenarioReader {
     const events = await this.#readEvents(locks);
     const expectations = this.#readExpectations(locks);
     for (const [index, rule] of (text.warnings ?? []).entries()) {
-      if (ruleRow(rule)?.severity !== 'warning')
+      if (findRule(rule)?.severity !== 'warning')
         this.#addMistake(`/warnings/${index}`, `${JSON.stringify(rule)}: expected a rule whose findings are warnings`);
     }
     return {

@@ -4,7 +4,7 @@
  *
  * The gateway has two clocks that run by the machine's monotonic clock: `wall`, the date, and `run`, the run's clock,
  * which stamps receipts and which a demonstration can speed up (protocol.md §3). Both show *confirmed* times. Once a
- * second they are compared with the machine's date, and the guard is in one of three states:
+ * second `wall` is compared with the machine's date, and the guard is in one of three states:
  *
  * - `agrees`: the machine's date is at most a day ahead and at most 5 min behind. `wall` follows the date forward, not
  *   back; `run` follows `wall`.
@@ -27,8 +27,11 @@ import { SteadyClock } from './steady-clock.js';
 export const MAX_AHEAD: Milliseconds = Days(1);
 /** A machine clock that is further behind than this is reported. */
 export const MAX_BEHIND: Milliseconds = Minutes(5);
-/** Steps of the run's clock up to this length count as silence of the locks; `onStep` handles longer ones. */
-const MAX_SILENT_STEP: Milliseconds = Minutes(1);
+/**
+ * Longer steps of the run's clock are passed to `onStep`, so that the judge does not take the time that was skipped for
+ * time in which the locks were silent.
+ */
+const MAX_STEP_WITHOUT_CALLBACK: Milliseconds = Minutes(1);
 
 export const CLOCK_STATES = ['agrees', 'ahead', 'behind'] as const;
 export type ClockState = (typeof CLOCK_STATES)[number];
@@ -113,7 +116,7 @@ export class ClockGuard {
     return { state, machineMs, confirmedMs, sinceMs, agreeing, needed };
   }
 
-  /** Compares both clocks with the machine's. Must be called once a second. */
+  /** Compares `wall` with the machine's clock, and lets `run` follow `wall`. Must be called once a second. */
   compare(): void {
     const machineMs = this.#parts.machine.wall();
     const aheadMs = machineMs - this.wall.now();
@@ -176,7 +179,7 @@ export class ClockGuard {
     this.#doubt = undefined;
     const [fromMs, toMs] = [this.run.now(), this.wall.now()];
     if (this.#parts.speed === 1 && toMs > fromMs) {
-      if (toMs - fromMs <= MAX_SILENT_STEP) this.run.set(toMs);
+      if (toMs - fromMs <= MAX_STEP_WITHOUT_CALLBACK) this.run.set(toMs);
       else this.#parts.onStep({ fromMs, toMs, doubtedSinceMs }, () => this.run.set(toMs));
     }
     if (wasDoubted) this.#parts.onStateChange(this.reading(), by);

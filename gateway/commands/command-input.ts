@@ -118,24 +118,24 @@ function refuseUnknown(
 ): void {
   const unknown = Object.keys(json).find((name) => !known.has(name));
   if (unknown !== undefined)
-    reader.expect(json[unknown], path, unknown.slice(0, MAX_QUOTED_NAME_CHARS), 'no such member');
+    reader.reject(json[unknown], path, unknown.slice(0, MAX_QUOTED_NAME_CHARS), 'no such member');
 }
 
 function readTargets(reader: JsonReader, json: JsonObject): CommandTargets {
   if (json.macs === undefined) {
-    if (json.all !== true) reader.expect(json.all, '', 'all', 'true together with merchant, or else macs');
+    if (json.all !== true) reader.reject(json.all, '', 'all', 'true together with merchant, or else macs');
     return { merchant: reader.text(json.merchant, '', 'merchant') };
   }
-  if (json.merchant !== undefined) reader.expect(json.merchant, '', 'merchant', 'no such member together with macs');
-  if (json.all !== undefined) reader.expect(json.all, '', 'all', 'no such member together with macs');
+  if (json.merchant !== undefined) reader.reject(json.merchant, '', 'merchant', 'no such member together with macs');
+  if (json.all !== undefined) reader.reject(json.all, '', 'all', 'no such member together with macs');
   const texts: readonly unknown[] = Array.isArray(json.macs) ? json.macs : [];
   if (texts.length === 0 || texts.length > MAX_MACS_PER_REQUEST)
-    reader.expect(json.macs, '', 'macs', `a list of 1 to ${MAX_MACS_PER_REQUEST} MACs`);
+    reader.reject(json.macs, '', 'macs', `a list of 1 to ${MAX_MACS_PER_REQUEST} MACs`);
   const macs = new Set<Mac>();
   texts.slice(0, MAX_MACS_PER_REQUEST).forEach((text, index) => {
     const mac = typeof text === 'string' ? parseMac(text) : undefined;
     if (mac?.ok === true) macs.add(mac.value);
-    else reader.expect(text, '', `macs[${index}]`, '12 hex digits, such as A4:C1:38:F0:E1:D2');
+    else reader.reject(text, '', `macs[${index}]`, '12 hex digits, such as A4:C1:38:F0:E1:D2');
   });
   return { macs: [...macs] };
 }
@@ -147,7 +147,7 @@ function readCheckedCommand(reader: JsonReader, json: JsonObject): Command {
   const command = readCommand(reader, { ...parameters, type }, 'parameters');
   // For a missing or faulty number of seconds, `command` has 0.
   if (command.type === 'siren' && !(Number(parameters.seconds) >= 1 && command.seconds <= MAX_SIREN_SECONDS))
-    reader.expect(parameters.seconds, 'parameters', 'seconds', `a whole number of seconds, 1 to ${MAX_SIREN_SECONDS}`);
+    reader.reject(parameters.seconds, 'parameters', 'seconds', `a whole number of seconds, 1 to ${MAX_SIREN_SECONDS}`);
   if (command.type === 'set-power') checkPower(reader, parameters);
   return command;
 }
@@ -155,16 +155,16 @@ function readCheckedCommand(reader: JsonReader, json: JsonObject): Command {
 /** Checks the parameters of a set-power command. */
 function checkPower(reader: JsonReader, parameters: JsonObject): void {
   if (Object.keys(parameters).length === 0)
-    reader.expect(undefined, '', 'parameters', `at least one of ${PARAMETERS['set-power'].join(', ')}`);
+    reader.reject(undefined, '', 'parameters', `at least one of ${PARAMETERS['set-power'].join(', ')}`);
   if (parameters.airplane === false)
-    reader.expect(false, 'parameters', 'airplane', 'true: nothing reaches a lock in airplane mode, to switch it off');
+    reader.reject(false, 'parameters', 'airplane', 'true: nothing reaches a lock in airplane mode, to switch it off');
   const window = parameters.high_window;
   if (!isObject(window)) return;
   refuseUnknown(reader, window, 'parameters.high_window', new Set(['from', 'to', 'utc_offset_minutes']));
   const offset = window.utc_offset_minutes ?? 0;
   if (typeof offset !== 'number' || !Number.isInteger(offset) || Math.abs(offset) > MAX_UTC_OFFSET_MINUTES) {
     const range = `whole minutes, -${MAX_UTC_OFFSET_MINUTES} to ${MAX_UTC_OFFSET_MINUTES}`;
-    reader.expect(offset, 'parameters.high_window', 'utc_offset_minutes', range);
+    reader.reject(offset, 'parameters.high_window', 'utc_offset_minutes', range);
   }
 }
 
@@ -172,7 +172,7 @@ function readNotBefore(reader: JsonReader, json: JsonObject, nowMs: number): num
   if (json.not_before === undefined || json.not_before === null) return null;
   const timeMs = reader.date(json.not_before, '', 'not_before');
   if (timeMs < nowMs || timeMs > nowMs + MAX_SCHEDULE_AHEAD)
-    reader.expect(json.not_before, '', 'not_before', 'a future time, at most a year ahead (by the gateway’s clock)');
+    reader.reject(json.not_before, '', 'not_before', 'a future time, at most a year ahead (by the gateway’s clock)');
   return timeMs;
 }
 
@@ -181,13 +181,13 @@ function readLifetime(reader: JsonReader, json: JsonObject, command: Command): M
   if (json.expires_in === undefined) return defaultLifetime(command.type);
   const lifetime = Math.round(Seconds(reader.number(json.expires_in, '', 'expires_in')));
   if (lifetime < Seconds(1) || lifetime > MAX_LIFETIME)
-    reader.expect(json.expires_in, '', 'expires_in', `seconds, 1 to ${MAX_LIFETIME / Seconds(1)}`);
+    reader.reject(json.expires_in, '', 'expires_in', `seconds, 1 to ${MAX_LIFETIME / Seconds(1)}`);
   return lifetime;
 }
 
 function readAskedBy(reader: JsonReader, json: JsonObject): string {
   if (json.asked_by === undefined) return 'operator';
   const text = reader.text(json.asked_by, '', 'asked_by');
-  if (text.length > MAX_ASKED_BY_CHARS) reader.expect(text, '', 'asked_by', `at most ${MAX_ASKED_BY_CHARS} characters`);
+  if (text.length > MAX_ASKED_BY_CHARS) reader.reject(text, '', 'asked_by', `at most ${MAX_ASKED_BY_CHARS} characters`);
   return text;
 }

@@ -5,7 +5,7 @@
  *
  * A place that becomes free goes to the merchant who has waited longest for one since the merchant's last turn, so a
  * merchant with many calls delays another merchant by a few calls at most. Calls of one merchant start in the order of
- * their arrival. Pure bookkeeping: it reads no clock, and knows nothing about HTTP.
+ * their arrival. Only keeps books: it reads no clock, and knows nothing about HTTP.
  */
 
 export interface PlaceLimits {

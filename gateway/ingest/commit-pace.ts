@@ -5,7 +5,7 @@
  * COMMITS_PER_SECOND} are sent, and each has the pings of a few milliseconds. Under a flood a commit takes longer than
  * that by itself, and nothing waits.
  *
- * Pure bookkeeping: it reads no clock.
+ * Only keeps books: it reads no clock.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 

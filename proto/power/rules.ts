@@ -384,7 +384,7 @@ export const RULES: readonly RuleRow[] = Object.freeze(ROWS.map((row) => Object.
 const ROW_BY_NAME: ReadonlyMap<string, RuleRow> = new Map(RULES.map((row) => [row.rule, row]));
 
 /** A rule's row; undefined if no rule has that name. */
-export function ruleRow(name: string): RuleRow | undefined {
+export function findRule(name: string): RuleRow | undefined {
   return ROW_BY_NAME.get(name);
 }
 

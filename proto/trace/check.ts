@@ -1,7 +1,7 @@
 /**
  * Judges one complete trace (protocol.md §4): passes each event to the judge, which checks what locks do. Before each
  * event, the judge learns for every lock that time has passed. The gateway counts as listening from the first event on.
- * Pure: the caller reads the file and passes its events in order.
+ * Does no I/O: the caller reads the file and passes its events in order.
  */
 import { Deadlines, type Due } from '../deadlines.js';
 import { type Belief, newBelief } from '../power/judge/belief.js';

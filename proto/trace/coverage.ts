@@ -1,6 +1,6 @@
 /**
  * Coverage: counts which of the power model's states, triggers (reasons to send) and ping reasons occur in a trace, so
- * that a tester sees what the trace does not cover. Pure.
+ * that a tester sees what the trace does not cover. Does no I/O.
  */
 
 import type { EffectiveState, PowerModel, StateRow, TriggerName, TriggerRow } from '../power/model.js';

@@ -35,8 +35,8 @@ const LOCK_MEMBERS = new Set([
  * that the member is in the line itself.
  */
 export function readHeader(reader: JsonReader, json: JsonObject, notes: TraceNotes): TraceHeader {
-  if (json.trace !== TRACE_NAME) reader.expect(json.trace, '', 'trace', HEADER_EXPECTED);
-  if (json.version !== TRACE_VERSION) reader.expect(json.version, '', 'version', `${TRACE_VERSION}`);
+  if (json.trace !== TRACE_NAME) reader.reject(json.trace, '', 'trace', HEADER_EXPECTED);
+  if (json.version !== TRACE_VERSION) reader.reject(json.version, '', 'version', `${TRACE_VERSION}`);
   notes.check(json, '', 'the header', HEADER_MEMBERS);
   const note = json.note === undefined ? '' : reader.text(json.note, '', 'note');
   const locks = new Map<Mac, TraceLock>();
@@ -70,7 +70,7 @@ function readLock(reader: JsonReader, value: unknown, name: string, notes: Trace
 
 function readReflashMarks(reader: JsonReader, value: unknown, name: string): number[] {
   if (!Array.isArray(value) || value.length > MAX_REFLASH_MARKS) {
-    reader.expect(value, name, 'reflashed', `a list of at most ${MAX_REFLASH_MARKS} dates`);
+    reader.reject(value, name, 'reflashed', `a list of at most ${MAX_REFLASH_MARKS} dates`);
     return [];
   }
   return value.map((mark, index) => reader.date(mark, `${name}.reflashed`, String(index)));
@@ -78,7 +78,7 @@ function readReflashMarks(reader: JsonReader, value: unknown, name: string): num
 
 function readEarlierCommands(reader: JsonReader, value: unknown, name: string, notes: TraceNotes): EarlierCommand[] {
   if (!Array.isArray(value) || value.length > MAX_COMMANDS_BEFORE) {
-    reader.expect(value, name, 'commands', `a list of at most ${MAX_COMMANDS_BEFORE} commands`);
+    reader.reject(value, name, 'commands', `a list of at most ${MAX_COMMANDS_BEFORE} commands`);
     return [];
   }
   return value.map((each, index) => {

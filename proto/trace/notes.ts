@@ -1,7 +1,7 @@
 /**
  * Collects the members of a trace that the format does not have (protocol.md §4). The reader ignores such a member, so
  * a misspelt one could silently turn a rule off. Therefore each is noted, with the member that was probably meant. A
- * note is neither an error nor a finding. Pure; bounded in size.
+ * note is neither an error nor a finding. Does no I/O, and is bounded in size.
  */
 import { nearestNames } from '../did-you-mean.js';
 import { isObject, type JsonObject, showJson } from '../json-reader.js';

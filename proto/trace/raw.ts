@@ -31,7 +31,7 @@ const PLACEHOLDER: Uplink = Object.freeze({
  */
 export function readRaw(reader: JsonReader, value: unknown, json: unknown, event: 'ping' | 'ack'): Uplink {
   if (typeof value !== 'string' || !BASE64.test(value)) {
-    reader.expect(value, event, 'raw', 'the base64 of an uplink');
+    reader.reject(value, event, 'raw', 'the base64 of an uplink');
     return PLACEHOLDER;
   }
   const decoded = decodeUplink(Buffer.from(value, 'base64'));

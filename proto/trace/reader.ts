@@ -276,7 +276,7 @@ function readCredential(reader: JsonReader, value: unknown): number | undefined 
   if (value === undefined) return undefined;
   if (Number.isInteger(value) && Number(value) >= FIRST_CREDENTIAL && Number(value) <= MAX_CREDENTIAL)
     return Number(value);
-  reader.expect(value, '', 'credential', `a whole number, ${FIRST_CREDENTIAL} to ${MAX_CREDENTIAL}`);
+  reader.reject(value, '', 'credential', `a whole number, ${FIRST_CREDENTIAL} to ${MAX_CREDENTIAL}`);
   return undefined;
 }
 

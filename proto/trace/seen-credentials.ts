@@ -1,7 +1,7 @@
 /**
  * Remembers which uplinks of one lock a trace has had, for each credential of the lock and of its phones (protocol.md
  * §1): an uplink with the same number but another credential is another uplink. A *life* is the time between two wipes
- * of the lock's flash (uplink-life.ts); lives are numbered from 1. Pure.
+ * of the lock's flash (uplink-life.ts); lives are numbered from 1. Does no I/O.
  */
 import type { UplinkNovelty } from '../power/judge/event.js';
 import type { Source, Uplink } from '../wire/ping.js';

@@ -1,7 +1,7 @@
 /**
  * Replays a lock's events through the judge up to a moment that a user asks about. The result has the belief (what the
- * judge knows about the lock) just before the moment and after it, and the later events. Pure: the caller passes the
- * events of a log or a trace, in order.
+ * judge knows about the lock) just before the moment and after it, and the later events. Does no I/O: the caller passes
+ * the events of a log or a trace, in order.
  */
 
 import { type Belief, newBelief } from '../power/judge/belief.js';

@@ -1,6 +1,6 @@
 /** A step of `why` as JSON, the same from the gateway and from a trace (interfaces.md §4). Pure. */
 import { citationLink, ruleLink } from '../citations.js';
-import { ruleRow } from '../power/rules.js';
+import { findRule } from '../power/rules.js';
 import { formatDate, isDatable } from '../wire/ping-json.js';
 import { SECTIONS, type Section, type StepClock, type StepKind, type WhyStep } from './step.js';
 
@@ -23,7 +23,7 @@ export interface WhyStepJson {
 
 /** Converts a step. */
 export function stepToJson({ kind, code, sentence, restsOn, atMs, clock }: WhyStep): WhyStepJson {
-  const isAboutRule = restsOn === SECTIONS.judge && ruleRow(code) !== undefined;
+  const isAboutRule = restsOn === SECTIONS.judge && findRule(code) !== undefined;
   const link = isAboutRule ? ruleLink(code) : citationLink(restsOn);
   const at = atMs !== null && isDatable(atMs) ? formatDate(atMs) : null;
   return { kind, code, sentence, rests_on: restsOn, link, at, clock };

@@ -10,7 +10,7 @@ import { WITHDRAWABLE_RULES } from '../power/judge/in-order/ordered-uplink.js';
 import { stateRow } from '../power/judge/state.js';
 import { describeSpan, describeTime } from '../power/judge/words.js';
 import type { PowerModel, StateRow } from '../power/model.js';
-import { RULES, type RuleName, ruleRow } from '../power/rules.js';
+import { findRule, RULES, type RuleName } from '../power/rules.js';
 import type { CommandAck, Ping } from '../wire/ping.js';
 import { isDatable } from '../wire/ping-json.js';
 import { isKnownReason } from '../wire/reasons.js';
@@ -249,7 +249,7 @@ function ruleSteps(ruleCase: RuleCase, standing: readonly StandingFinding[]): Wh
 export function brokenSteps({ label, finding }: StandingFinding): WhyStep[] {
   const { rule, severity, message, atMs } = finding;
   const name = label === '' ? '' : ` (${label})`;
-  const row = ruleRow(rule);
+  const row = findRule(rule);
   return [
     step('rule-broken', rule, SECTIONS.judge, `It broke ${rule}, a ${severity}${name}: ${message}`, atMs),
     step(

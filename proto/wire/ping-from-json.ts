@@ -151,7 +151,7 @@ const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
 function readMinute(reader: JsonReader, value: unknown, parent: string, member: string): number {
   const match = typeof value === 'string' ? TIME_OF_DAY.exec(value) : null;
   if (match !== null) return Number(match[1]) * 60 + Number(match[2]);
-  reader.expect(value, parent, member, 'a time of the day such as 07:00');
+  reader.reject(value, parent, member, 'a time of the day such as 07:00');
   return 0;
 }
 

@@ -98,7 +98,7 @@ export function readReason(reader: JsonReader, value: unknown, parent: string): 
   const known = KNOWN_REASONS.get(value);
   if (known !== undefined) return known;
   if (typeof value === 'string' && reasonNumber(value) !== undefined) return value as Reason;
-  reader.expect(value, parent, 'reason', 'a reason such as REASON_THEFT, or REASON_UNRECOGNIZED_ and a number');
+  reader.reject(value, parent, 'reason', 'a reason such as REASON_THEFT, or REASON_UNRECOGNIZED_ and a number');
   // A placeholder that the caller must not use, since the reader has an error.
   return 'REASON_NETWORK_PING';
 }

@@ -7,7 +7,7 @@ import { VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
 import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
 import { Days, Minutes } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
-import { ruleRow } from '../../proto/power/rules.js';
+import { findRule } from '../../proto/power/rules.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import type { Uplink } from '../../proto/wire/ping.js';
 import { eachLine } from '../helpers/sim/each-line.js';
@@ -60,7 +60,7 @@ t.test('with all faults at once the same seed repeats the run, and the judge fin
     );
     t.ok(rulesBroken(findings).length > 1, 'the faults cause warnings of several rules');
   }
-  for (const rule of CAUSED_BY_ALL_FAULTS) t.equal(ruleRow(rule)?.severity, 'warning', `${rule} is a warning`);
+  for (const rule of CAUSED_BY_ALL_FAULTS) t.equal(findRule(rule)?.severity, 'warning', `${rule} is a warning`);
 });
 
 t.test('the step size of a run does not change its events', async (t) => {

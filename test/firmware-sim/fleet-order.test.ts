@@ -13,7 +13,7 @@ import { startListening, stopListening } from '../../gateway/locks/listening.js'
 import { Locks } from '../../gateway/locks/locks.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
-import { ruleRow } from '../../proto/power/rules.js';
+import { findRule } from '../../proto/power/rules.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import { isPingUplink } from '../../proto/wire/ping.js';
@@ -223,7 +223,7 @@ async function readFinalState(parts: GatewayParts): Promise<FinalState> {
     states.push(lastingState(state ?? 'null'));
     for (const { finding } of await parts.store.readFindings(deviceId, READ_LIMIT)) {
       const { rule, about } = finding;
-      if (ruleRow(rule)?.restsOn === 'content') findings.push(`${mac} ${rule} ${about?.boot}/${about?.sequence}`);
+      if (findRule(rule)?.restsOn === 'content') findings.push(`${mac} ${rule} ${about?.boot}/${about?.sequence}`);
     }
   }
   const { eventIds, repeats } = parts;

@@ -16,7 +16,7 @@ import { migrationProvider } from '../../gateway/store/sqlite/migrations.js';
 import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/tables/kysely.js';
 import { Days, Hours, ManualClock, Minutes } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
-import { ruleRow } from '../../proto/power/rules.js';
+import { findRule } from '../../proto/power/rules.js';
 import { TraceCheck } from '../../proto/trace/check.js';
 import { TraceReader } from '../../proto/trace/reader.js';
 import type { TraceHeader } from '../../proto/trace/trace.js';
@@ -66,7 +66,7 @@ async function outcomeOf(gateway: Gateway, eventIds: readonly string[]): Promise
   const { power, batteryPercent, batteryFrom, lockState, position, highWindow, state } = belief;
   const events = await gateway.store.readEvents(reading.device.merchantId, LOG_START, 1000);
   const findings = (await gateway.store.readFindings(reading.device.id, 1000))
-    .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
+    .filter(({ finding }) => findRule(finding.rule)?.restsOn === 'content')
     .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);
   return {
     stored: events.map(({ boot, sequence, bytes }) => `${boot}/${sequence} ${bytes.toString('hex')}`).sort(),

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { POWER_MODEL } from '../../proto/power/model.js';
-import { ruleRow } from '../../proto/power/rules.js';
+import { findRule } from '../../proto/power/rules.js';
 import { withGeneratedParts } from '../../proto/reference/generated-parts.js';
 import { documentParts, generatedFiles } from '../../proto/reference/reference.js';
 import { TraceCheck } from '../../proto/trace/check.js';
@@ -53,7 +53,7 @@ t.test('docs/protocol.md explains rules that exist', async (t) => {
   const explained = [...section.matchAll(/^- \*\*(.+?)\*\*/gm)].flatMap(([, names = '']) => names.split(', '));
   t.ok(explained.length > 20);
   t.same(
-    explained.filter((name) => ruleRow(name) === undefined),
+    explained.filter((name) => findRule(name) === undefined),
     [],
   );
 });

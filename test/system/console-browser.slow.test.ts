@@ -26,12 +26,15 @@ import { advanceToNextTimer, eventually, setUpWebhooks } from '../helpers/gatewa
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
-/** The lock's name and firmware version: a script that would run if a page put it into its HTML. */
-const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
+/** The lock's name and firmware version: HTML whose script would run if a page did not escape it. */
+const HTML_NAME = '<img src=x onerror="window.isInjected=1">';
 /** What the merchant's receiver answers to a webhook, which the console shows. */
 const RECEIVER_ANSWER = '<script>window.isInjected=2</script><i class="injected">no room today';
 /** After so many failed attempts a delivery is dead: the gateway gives it up. */
 const MAX_ATTEMPTS = 8;
+
+/** The login screen's button in a browser that has a session. */
+const GO_ON = 'Go on with the open session';
 
 /** What the parts of the day share: the operator's page, and a merchant's lock and receiver. */
 interface Day {
@@ -64,6 +67,7 @@ async function logIn(t: Test, { browser, page, link }: Day): Promise<void> {
   t.notMatch(await page.evaluate<string>('location.href'), /lgl_/, 'the address has no token any more');
   await otherTab.waitForSelector('[role=alert]', TIMEOUT);
   await waitForText(otherTab, 'was used already');
+  await waitForText(otherTab, GO_ON);
   t.notMatch(await otherTab.evaluate<string>('location.href'), /lgl_/);
   await otherTab.close();
 }
@@ -73,7 +77,7 @@ async function seeTheft(t: Test, { lock, page }: Day): Promise<void> {
   await lock.send(uplinkNow(2, THEFT));
   await waitForText(page, '1 lock needs attention');
   await waitForText(page, MERCHANT);
-  t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(SCRIPT_NAME)})`), 'as text');
+  t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(HTML_NAME)})`), 'as text');
   t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null);
 }
 
@@ -98,7 +102,7 @@ async function readFinding(t: Test, { lock, page }: Day): Promise<void> {
   await lock.send(uplinkNow(4, periodPing('1.0')));
   const table = 'section[aria-label=Findings]';
   await page.waitForSelector(`${table} a[href="#/lock/${formatMac(MAC)}"]`, TIMEOUT);
-  t.ok(await page.evaluate<boolean>(`document.querySelector('${table}').innerText.includes('${SCRIPT_NAME}')`));
+  t.ok(await page.evaluate<boolean>(`document.querySelector('${table}').innerText.includes('${HTML_NAME}')`));
   await press(page, 'Why?');
   await page.waitForSelector('.why ol li', TIMEOUT);
 }
@@ -164,7 +168,7 @@ async function logOut(t: Test, { browser, page, link }: Day): Promise<void> {
   const again = await browser.newPage();
   await again.goto(link);
   await waitForText(again, 'was used already');
-  t.notOk(await again.evaluate<boolean>("document.body.innerText.includes('Go on')"), 'there is no session');
+  t.notOk(await again.evaluate<boolean>(`document.body.innerText.includes('${GO_ON}')`), 'there is no session');
 }
 
 /** Sends a ping whose delivery fails until it is dead. */
@@ -175,7 +179,7 @@ async function makeDead({ clock, gateway, receiver }: Awaited<ReturnType<typeof 
   gateway.events.on('delivery', () => {
     attempts += 1;
   });
-  await lock.send(uplinkNow(1, periodPing(SCRIPT_NAME)));
+  await lock.send(uplinkNow(1, periodPing(HTML_NAME)));
   for (let retry = 1; retry < MAX_ATTEMPTS; retry++) {
     await eventually('an attempt', () => attempts === retry && clock.nextDueMs !== undefined);
     await advanceToNextTimer(clock);
@@ -186,7 +190,7 @@ async function makeDead({ clock, gateway, receiver }: Awaited<ReturnType<typeof 
 t.test('an operator’s day on the console', { skip: NO_BROWSER }, async (t) => {
   const setup = await setUpWebhooks(t);
   const { gateway, receiver } = setup;
-  const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: MERCHANT, name: SCRIPT_NAME });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: MERCHANT, name: HTML_NAME });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.client.subscribeAsync('down', { qos: 1 });
   await makeDead(setup, lock);
@@ -207,9 +211,11 @@ t.test('an operator’s day on the console', { skip: NO_BROWSER }, async (t) => 
   const day = { gateway, receiver, lock, browser, page, link: await askForLink(gateway) };
   await t.test('the one-time link logs in, once', (t) => logIn(t, day));
   await t.test('a theft comes up by itself', (t) => seeTheft(t, day));
-  await t.test('the lock has a timeline, a why, and a siren whose end is seen', (t) => soundSiren(t, day));
+  await t.test('the lock has a timeline and an explanation of a ping; a siren command becomes done', (t) =>
+    soundSiren(t, day),
+  );
   await t.test('a dead delivery is read and sent again', (t) => resendDead(t, day));
-  await t.test('a finding comes up with its why', (t) => readFinding(t, day));
+  await t.test('a finding comes up by itself, with an explanation', (t) => readFinding(t, day));
   await t.test('a page that nobody sees loads nothing', (t) => hidePage(t, day));
   await t.test('no screen has a serious finding of axe, light or dark', (t) => checkScreens(t, day));
   await t.test('after the logout there is no way back with the link', (t) => logOut(t, day));

@@ -32,8 +32,8 @@ import { callMerchantApi } from '../helpers/http/merchant-call.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
-/** The lock's name and firmware version: a script that would run if a page put it into its HTML. */
-const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
+/** The lock's name and firmware version: HTML whose script would run if a page did not escape it. */
+const HTML_NAME = '<img src=x onerror="window.isInjected=1">';
 
 /** Names of an API key and a user: HTML that would become an element. */
 const HTML_NAMES = { key: '<i class="injected">till', user: '<i class="injected">bob' } as const;
@@ -52,7 +52,7 @@ async function seeTheft(t: Test, { lock, page }: Day): Promise<void> {
   await lock.send(uplinkNow(2, THEFT));
   await waitForText(page, '1 lock needs attention');
   await waitForText(page, 'theft');
-  t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(SCRIPT_NAME)})`), 'as text');
+  t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(HTML_NAME)})`), 'as text');
   t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null);
 }
 
@@ -64,7 +64,7 @@ async function readFinding(t: Test, { lock, page }: Day): Promise<void> {
   const table = 'section[aria-label=Findings]';
   await page.waitForSelector(`${table} a[href="#/lock/${formatMac(MAC)}"]`, TIMEOUT);
   const text = await page.evaluate<string>(`document.querySelector('${table}').innerText`);
-  t.match(text, SCRIPT_NAME, 'with the name of its lock');
+  t.match(text, HTML_NAME, 'with the name of its lock');
   await page.evaluate<void>(`document.querySelector('${table} button').click()`);
   await page.waitForSelector('.why ol li', TIMEOUT);
 }
@@ -169,9 +169,9 @@ async function judgeTrace(t: Test, { page }: Day): Promise<void> {
 
 /** What a screen must show before it is checked: names that are HTML, as text. */
 const SHOWN: Readonly<Record<string, readonly string[]>> = {
-  now: [SCRIPT_NAME],
-  locks: [SCRIPT_NAME],
-  [`lock/${formatMac(MAC)}`]: [SCRIPT_NAME],
+  now: [HTML_NAME],
+  locks: [HTML_NAME],
+  [`lock/${formatMac(MAC)}`]: [HTML_NAME],
   access: [HTML_NAMES.key, HTML_NAMES.user],
 };
 
@@ -223,12 +223,12 @@ async function invite(t: Test, { browser, page }: Day): Promise<void> {
 t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) => {
   const gateway = await testGateway(t);
   await addUser(gateway, MERCHANT, 'ada', 'owner');
-  const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: MERCHANT, name: SCRIPT_NAME });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: MERCHANT, name: HTML_NAME });
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url, headers: {} });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.client.subscribeAsync('down', { qos: 1 });
-  await lock.send(uplinkNow(1, periodPing(SCRIPT_NAME)));
+  await lock.send(uplinkNow(1, periodPing(HTML_NAME)));
 
   const browser = await openBrowser(t);
   const page = await browser.newPage();

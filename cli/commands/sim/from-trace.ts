@@ -29,8 +29,8 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
   const traced = new TracedLocks(traces, 'sent');
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
   const startedAtMs = monotonicMs();
-  const withOut = false;
-  const note = repeatCommand(flags, withOut);
+  const includeOut = false;
+  const note = repeatCommand(flags, includeOut);
   const options = { locks: traced.locks, fromMs, untilMs, note, world: flags.world ?? false };
   const write = sink === undefined ? null : (line: string): void => sink.write(line);
   const run = new TracedRun({ ...options, made: traced.addSimulated }, write);

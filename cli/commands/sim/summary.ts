@@ -29,9 +29,11 @@ export function plural(count: number, noun: string): string {
 }
 
 /**
- * The command that repeats the run. @param withOut whether to include --out, which does not affect the trace's content
+ * The command that repeats the run.
+ *
+ * @param includeOut whether to include --out, which does not affect the trace's content
  */
-export function repeatCommand(flags: SimFlags, withOut = true): string {
+export function repeatCommand(flags: SimFlags, includeOut = true): string {
   const words = ['lockgate sim run'];
   const add = (flag: string, value: string | number | undefined): void => {
     if (value !== undefined) words.push(`${flag} ${quoteForShell(String(value))}`);
@@ -60,7 +62,7 @@ export function repeatCommand(flags: SimFlags, withOut = true): string {
     add('--merchant', flags.merchant);
     add('--ca', flags.ca);
   }
-  if (withOut) add('--out', flags.out);
+  if (includeOut) add('--out', flags.out);
   return words.join(' ');
 }
 

@@ -5,14 +5,14 @@ import { DEFAULT_DAYS, DEFAULT_LOCKS, repeatCommand } from './summary.js';
 
 /** The options of the run. @param startMs when it starts, ms since the epoch */
 export function virtualOptions(flags: SimFlags, plan: FleetPlan, startMs: number): VirtualTraceOptions {
-  const withOut = false;
+  const includeOut = false;
   return {
     seed: flags.seed,
     locks: flags.locks ?? DEFAULT_LOCKS,
     days: flags.days ?? DEFAULT_DAYS,
     startMs,
     pace: flags.pace,
-    note: repeatCommand(flags, withOut),
+    note: repeatCommand(flags, includeOut),
     world: flags.world ?? false,
     bugs: plan.bugs,
     faults: plan.faults,

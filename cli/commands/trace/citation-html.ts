@@ -3,7 +3,7 @@
  * lockgate's folder, because the page itself may be anywhere; {@link LINKS_NOTE} tells its readers. Pure.
  */
 import { type Citation, citationsOf, ruleLink } from '../../../proto/citations.js';
-import { ruleRow } from '../../../proto/power/rules.js';
+import { findRule } from '../../../proto/power/rules.js';
 import { escapeXml as escapeHtml } from '../../terminal/xml-text.js';
 
 /** A paragraph that says where the links lead. */
@@ -23,6 +23,6 @@ export function sectionHtml(section: string): string {
 
 /** The name of a rule as a link, whose title says when the rule is broken. */
 export function ruleHtml(rule: string): string {
-  const title = escapeHtml(ruleRow(rule)?.brokenWhen ?? '');
+  const title = escapeHtml(findRule(rule)?.brokenWhen ?? '');
   return `<a href="${escapeHtml(ruleLink(rule))}" title="${title}">${escapeHtml(rule)}</a>`;
 }

@@ -1,7 +1,7 @@
 /**
  * Puts the bytes of one direction of a captured TCP connection in order. Retransmissions are dropped, and segments that
  * arrive too early wait for the bytes before them. Bytes that the capture does not have, because it started later or
- * lost packets, leave a gap. Pure.
+ * lost packets, leave a gap. Does no I/O.
  */
 
 /** Limits of the waiting segments; beyond them the bytes before the first waiting segment count as lost. */

@@ -2,7 +2,7 @@
  * Collects from a trace what the timelines of its locks show (timeline-data.ts): power states, connections, pings and
  * commands. `trace check --format html` and the page that checks a dropped trace use it. Memory is bounded: if a lock
  * has many pings, only every second (fourth, eighth, …) is stored, and only the first locks of a large fleet have a
- * timeline. Pure: the caller passes the header and each event in order.
+ * timeline. Does no I/O: the caller passes the header and each event in order.
  */
 import { stateRow } from '../../../proto/power/judge/state.js';
 import type { PowerModel, StateRow } from '../../../proto/power/model.js';

@@ -1,7 +1,7 @@
 /**
  * Numbers the credentials of each source (a lock, or the phones of a lock) for a trace (protocol.md §4): 1 for the
  * oldest, then by age. Uplinks with the same boot and sequence but different credentials are different uplinks, so a
- * trace must tell them apart. Pure.
+ * trace must tell them apart. Does no I/O.
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';

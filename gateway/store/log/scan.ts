@@ -1,5 +1,6 @@
 /**
- * The state of a scan of uplinks (contract/merchants/uplink-scan.ts): which rows it wants, and when it is over. Pure.
+ * The state of a scan of uplinks (contract/merchants/uplink-scan.ts): which rows it wants, and when it is over. Does no
+ * I/O.
  */
 import { Days, Seconds } from '../../../proto/clock.js';
 import { decodeUplink } from '../../../proto/wire/codec.js';

@@ -32,7 +32,7 @@ export class Registry {
     return (await this.#db.selectFrom('merchant').selectAll().orderBy('id').execute()).map(toMerchant);
   }
 
-  /** Only messages that came while the lock was its present merchant's. */
+  /** Only messages that the gateway received while the lock belonged to its present merchant. */
   async readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
     const rows = await this.#db
       .selectFrom('quarantine')

@@ -1,6 +1,6 @@
 /**
  * Limits the rate at which attempts at a URL start. Attempts are spaced evenly; at high rates a few start together, so
- * that the worker need not wake for each. Pure: times are arguments, by the delivery clock.
+ * that the worker need not wake for each. Reads no clock: times are arguments, by the delivery clock.
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 

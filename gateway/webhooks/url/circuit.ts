@@ -1,6 +1,6 @@
 /**
- * The circuit breaker of one URL: stops attempts at a URL that keeps failing (interfaces.md §3). Pure: times are
- * arguments, by the delivery clock (delivery-clock.ts). The circuit is in one of two modes:
+ * The circuit breaker of one URL: stops attempts at a URL that keeps failing (interfaces.md §3). Reads no clock: times
+ * are arguments, by the delivery clock (delivery-clock.ts). The circuit is in one of two modes:
  *
  * - *closed*: attempts go to the URL. Ten failures in a row open the circuit.
  * - *open*: attempts wait, except for one probe at `probeAtMs`. Each failed probe doubles the wait for the next one, up

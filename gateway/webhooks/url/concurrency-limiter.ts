@@ -1,7 +1,7 @@
 /**
  * Limits how many attempts at one URL run at once. The limit starts low, grows while the receiver keeps up, and halves
  * when it does not, like TCP's congestion window. So a receiver that hangs occupies few sockets, and a receiver that is
- * slow or returns after a failure does not get its backlog all at once. Pure.
+ * slow or returns after a failure does not get its backlog all at once. Does no I/O.
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { AttemptResult } from '../sending/attempt.js';

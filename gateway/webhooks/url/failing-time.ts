@@ -1,8 +1,8 @@
 /**
  * Measures for how long all attempts at a URL have failed (interfaces.md §3: after 5 days the URL is disabled). Only
  * observed time counts: from one failure to the next within one run of the gateway. Time in which the gateway did not
- * run or could not send does not count, nor do jumps of the machine's clock. Pure: times are arguments. The delivery
- * clock (delivery-clock.ts) never jumps; the wall clock may.
+ * run or could not send does not count, nor do jumps of the machine's clock. Reads no clock: times are arguments. The
+ * delivery clock (delivery-clock.ts) never jumps; the wall clock may.
  */
 import { Days, type Milliseconds, Minutes } from '../../../proto/clock.js';
 import type { Failing } from '../../store/contract/webhooks/webhook-url.js';

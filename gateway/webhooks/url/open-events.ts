@@ -1,7 +1,7 @@
 /**
  * Which of the events that a URL's worker has read still lack an outcome, and so where the URL's cursor is: in each
  * slot of the log before the oldest such event, or else after the last event that was read. A slot is a part of the log
- * with growing ids of its own: each gateway that writes a shared log has one (log-position.ts). Pure.
+ * with growing ids of its own: each gateway that writes a shared log has one (log-position.ts). Does no I/O.
  */
 import { idInSlot, type LogPosition, slotOf } from '../../store/contract/log/log-position.js';
 

@@ -12,7 +12,8 @@
  * In each mode, the attempts at a URL with a rate also start no faster than that (attempt-rate.ts).
  *
  * The mode follows from the results of attempts and the time; no call sets it. A Retry-After is stored and survives a
- * restart; after a restart the URL is neither stalled nor probing. Pure: times are arguments, by the delivery clock.
+ * restart; after a restart the URL is neither stalled nor probing. Reads no clock: times are arguments, by the delivery
+ * clock.
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Failing, Hold, WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';

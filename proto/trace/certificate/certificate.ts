@@ -1,17 +1,17 @@
 /**
  * Makes a certificate from traces. For each row, a requirement, it says whether the requirement was seen to hold, seen
- * broken, or not seen; a row without evidence never passes (protocol.md §3). Pure: the caller reads the files, one
- * after another, and passes their events in order.
+ * broken, or not seen; a row without evidence never passes (protocol.md §3). Does no I/O: the caller reads the files,
+ * one after another, and passes their events in order.
  */
 import { ok, type Result } from '../../errors.js';
 import type { PowerModel } from '../../power/model.js';
-import { type RuleName, ruleRow } from '../../power/rules.js';
+import { findRule, type RuleName } from '../../power/rules.js';
 import type { Mac } from '../../wire/mac.js';
 import { TraceCheck } from '../check.js';
 import { OwedCheck, type OwedFinding, type OwedOptions } from '../owed/owed-check.js';
 import type { TraceEvent, TraceHeader } from '../trace.js';
 import { Evidence } from './evidence.js';
-import { rowsOwing } from './function-rows.js';
+import { rowsRequiring } from './function-rows.js';
 import { type LineNote, LineNotes } from './line-notes.js';
 import { POSITION_TRUE_ROW } from './obligation-rows.js';
 import type { CertificateRow, JudgedRow } from './row.js';
@@ -130,8 +130,8 @@ export class CertificateMaker {
 
   /** Starts a trace. @param file its name, as the certificate is to show it */
   start(file: string, header: TraceHeader): void {
-    const evidence = new Evidence(this.#model, header, (row, line, firmware) => {
-      this.#tallyOf(firmware).see(row, file, line);
+    const evidence = new Evidence(this.#model, header, (rowId, line, firmware) => {
+      this.#tallyOf(firmware).see(rowId, file, line);
     });
     const notes = new LineNotes(this.#model);
     const findings = new RowFindings((found) => this.#attribute({ file, evidence, notes }, found));
@@ -257,11 +257,12 @@ export class CertificateMaker {
 
   /** Fails the rows of a finding of the rule `owed`: an uplink is missing, or a position is not the true one. */
   #attributeOwed({ file, evidence }: Pick<OpenTrace, 'file' | 'evidence'>, found: OwedFinding): void {
-    const { line, mac, rule, message, missing } = found;
+    const { line, mac, rule, message, owed } = found;
     if (this.#ignored.has(rule)) return;
-    const rows = missing === 'position' ? [POSITION_TRUE_ROW] : rowsOwing(this.#model, missing, evidence.stateOf(mac));
+    const rowIds =
+      owed === 'true-position' ? [POSITION_TRUE_ROW] : rowsRequiring(this.#model, owed, evidence.stateOf(mac));
     const tally = this.#tallyOf(evidence.firmwareOf(mac));
-    for (const row of rows) tally.fail(row, { at: `${file}:${line}`, mac, rule, message });
+    for (const rowId of rowIds) tally.fail(rowId, { at: `${file}:${line}`, mac, rule, message });
   }
 
   /**
@@ -275,13 +276,13 @@ export class CertificateMaker {
     if (this.#ignored.has(rule)) return;
     const found = { at: `${file}:${line}`, mac, rule, message };
     // A finding about time that passed has the line that came next, which may be about another lock.
-    const note = ruleRow(rule)?.restsOn === 'time' ? null : notes.of(line);
+    const note = findRule(rule)?.restsOn === 'time' ? null : notes.of(line);
     const isOther = note?.isOtherFirmware ?? this.#isOther(evidence.firmwareOf(mac));
     const tally = isOther ? this.#otherTally : this.#certifiedTally;
-    for (const { row } of this.#notedByRule.get(rule) ?? []) tally.noteWarning(row, found);
+    for (const { row: rowId } of this.#notedByRule.get(rule) ?? []) tally.noteWarning(rowId, found);
     const candidates = this.#rowsByRule.get(rule) ?? [];
     const rows = candidates.filter((row) => isAbout(row, rule, note));
-    for (const { row } of rows.length > 0 ? rows : candidates) tally.fail(row, found);
+    for (const { row: rowId } of rows.length > 0 ? rows : candidates) tally.fail(rowId, found);
   }
 }
 

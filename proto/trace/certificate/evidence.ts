@@ -1,6 +1,6 @@
 /**
  * Reports which rows of a certificate (row.ts) a trace shows to hold, and in which line. It never reports that a row is
- * broken; the judge's rules do that. Pure: the caller passes a trace's events in order.
+ * broken; the judge's rules do that. Does no I/O: the caller passes a trace's events in order.
  */
 import { Minutes } from '../../clock.js';
 import { stateRow } from '../../power/judge/state.js';

@@ -125,10 +125,10 @@ export function functionRowOf(cell: Pick<BareCell, 'state' | 'trigger' | 'pingTy
 }
 
 /**
- * The ids of the rows that fail when a lock did not make a trigger's pings (rule `owed`): those of the lock's state, or
- * those of all states if the state is unknown or does not have the trigger.
+ * The ids of the rows that require a trigger's pings, which fail when a lock did not make them (rule `owed`): those of
+ * the lock's state, or those of all states if the state is unknown or does not have the trigger.
  */
-export function rowsOwing(model: PowerModel, trigger: TriggerName, state: EffectiveState | null): string[] {
+export function rowsRequiring(model: PowerModel, trigger: TriggerName, state: EffectiveState | null): string[] {
   const cells = allowedCells(model).filter((cell) => cell.trigger === trigger);
   const ofState = cells.filter((cell) => cell.state === state);
   return (ofState.length > 0 ? ofState : cells).flatMap((cell) => functionRowOf(cell) ?? []);

@@ -1,6 +1,6 @@
 /**
  * Counts the evidence and the findings for each row of a certificate (row.ts). Bounded: it stores only the first lines
- * and findings of each row. Pure.
+ * and findings of each row. Does no I/O.
  */
 import type { CertificateRow, JudgedRow, RowFinding, RowVerdict } from './row.js';
 
@@ -21,13 +21,13 @@ export class Tally {
   readonly #counts = new Map<string, Counts>();
 
   /** Counts a line that shows the row to hold. */
-  see(row: string, file: string, line: number): void {
-    this.seeMany(row, file, 1, [line]);
+  see(rowId: string, file: string, line: number): void {
+    this.seeMany(rowId, file, 1, [line]);
   }
 
   /** The same for several lines: `seen` is their number, `lines` are the first of them. */
-  seeMany(row: string, file: string, seen: number, lines: readonly number[]): void {
-    const counts = this.#of(row);
+  seeMany(rowId: string, file: string, seen: number, lines: readonly number[]): void {
+    const counts = this.#of(rowId);
     counts.seen += seen;
     for (const line of lines) {
       if (counts.lines.length >= MAX_REFERENCES) return;
@@ -36,23 +36,23 @@ export class Tally {
   }
 
   /** Counts a finding that makes the row fail. */
-  fail(row: string, found: RowFinding): void {
-    const counts = this.#of(row);
+  fail(rowId: string, found: RowFinding): void {
+    const counts = this.#of(rowId);
     counts.failures += 1;
     if (counts.firstFailures.length < MAX_REFERENCES) counts.firstFailures.push(found);
   }
 
   /** Counts a warning that the row lists without failing. */
-  noteWarning(row: string, found: RowFinding): void {
-    const counts = this.#of(row);
+  noteWarning(rowId: string, found: RowFinding): void {
+    const counts = this.#of(rowId);
     counts.noted += 1;
     if (counts.firstNoted.length < MAX_REFERENCES) counts.firstNoted.push(found);
   }
 
   /** Adds the counts of another tally to this one. */
   add(other: Tally): void {
-    for (const [row, theirs] of other.#counts) {
-      const counts = this.#of(row);
+    for (const [rowId, theirs] of other.#counts) {
+      const counts = this.#of(rowId);
       counts.seen += theirs.seen;
       counts.failures += theirs.failures;
       counts.noted += theirs.noted;
@@ -69,11 +69,11 @@ export class Tally {
     return { ...row, verdict, ...counts };
   }
 
-  #of(row: string): Counts {
-    let counts = this.#counts.get(row);
+  #of(rowId: string): Counts {
+    let counts = this.#counts.get(rowId);
     if (counts === undefined) {
       counts = newCounts();
-      this.#counts.set(row, counts);
+      this.#counts.set(rowId, counts);
     }
     return counts;
   }

@@ -1,6 +1,6 @@
 /**
  * Compares two traces: which events of a lock only one of them has, and which have other values (`lockgate trace
- * diff`). Pure: the caller reads both files and passes their events in order of time.
+ * diff`). Does no I/O: the caller reads both files and passes their events in order of time.
  *
  * Two uplinks are the same if lock, kind and reason are equal and the lock made them at the same time, within the
  * tolerance, whenever they arrived. All other events are compared by their time in the trace. Boot and sequence numbers

@@ -1,6 +1,6 @@
 /**
  * What one lock reports as dropped because its buffer was full. The lock made those uplinks, but they never arrive, so
- * they do not count as missing. Pure.
+ * they do not count as missing. Does no I/O.
  */
 import type { Uplink } from '../../wire/ping.js';
 

@@ -2,7 +2,7 @@
  * What one lock must send by the power model, given the `world` events (what truly happened around it), and which of
  * that it did not send (protocol.md §3, `owed`). A *duty* (duty.ts) is an uplink that must be made by some time. The
  * caller passes `world` events and events of the trace in order of time. The *sky* is open where GPS can be received.
- * Pure; bounded in memory; never throws on input.
+ * Does no I/O, is bounded in memory and never throws on input.
  */
 import type { PowerModel, StateRow, TriggerName } from '../../power/model.js';
 import type { Command, Uplink } from '../../wire/ping.js';

@@ -2,7 +2,7 @@
  * What is true of one lock at a moment. It follows from the `world` events, which record what truly happened around the
  * lock, and from the lock's uplinks where only they show it: settings and a shackle that a command changed. Whatever
  * neither says is assumed to be as usual: the lock is covered by the network, receives GPS (its *sky* is open), has
- * enough battery and stands still. Pure.
+ * enough battery and stands still. Does no I/O.
  */
 import { Days } from '../../clock.js';
 import { stateRow, windowPhase } from '../../power/judge/state.js';

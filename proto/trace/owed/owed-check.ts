@@ -1,8 +1,8 @@
 /**
  * The rule `owed` (protocol.md §3): compares a trace with a *truth*, the `world` events that record what truly happened
  * around the locks. Finds events for which a lock should have sent an uplink or kept a connection and did not, and GPS
- * positions that are not where the lock was. Pure: the caller reads both files and passes their events in order of
- * time; of events with the same time, the `world` events first. The judge has no part in this check.
+ * positions that are not where the lock was. Does no I/O: the caller reads both files and passes their events in order
+ * of time; of events with the same time, the `world` events first. The judge has no part in this check.
  */
 import { Minutes } from '../../clock.js';
 import { ok, type Result } from '../../errors.js';
@@ -31,7 +31,11 @@ import { connectionSentence, describeCause, placeSentence, uplinkSentence } from
  * A finding of the rule `owed`. Its line is a line of the trace: the one with the `world` event, if the trace has that
  * event; else the one at which it became certain that the uplink does not come. For a wrong position: the ping's line.
  */
-export type OwedFinding = TraceFinding & { readonly world: OwedCause; readonly missing: TriggerName | 'position' };
+export type OwedFinding = TraceFinding & {
+  readonly world: OwedCause;
+  /** What the lock owed: the pings of a trigger, or a ping with the true position. */
+  readonly owed: TriggerName | 'true-position';
+};
 
 /** What a check compares, and where its results go. */
 export interface OwedOptions {
@@ -155,7 +159,7 @@ export class OwedCheck {
     lock.wrongPositionKeys = [...lock.wrongPositionKeys.slice(1 - MAX_WRONG_POSITIONS), key];
     const about = { credential: credential ?? FIRST_CREDENTIAL, boot, sequence };
     const message = this.#messageOf(placeSentence(uplink, wrongPlace), wrongPlace.cause);
-    this.#add(lock, wrongPlace.cause, { line, atMs, about, sent: { source, uplink }, message, missing: 'position' });
+    this.#add(lock, wrongPlace.cause, { line, atMs, about, sent: { source, uplink }, message, owed: 'true-position' });
   }
 
   #tick(atMs: number): void {
@@ -197,7 +201,7 @@ export class OwedCheck {
       about: null,
       sent: null,
       message: this.#messageOf(sentence, cause),
-      missing: isUplink ? missing.duty.trigger : 'kept-connection',
+      owed: isUplink ? missing.duty.trigger : 'kept-connection',
     });
   }
 
@@ -211,7 +215,7 @@ export class OwedCheck {
   #add(
     { mac, firmwareVersion }: ComparedLock,
     { line, atMs, text }: WorldCause,
-    found: Pick<OwedFinding, 'line' | 'atMs' | 'about' | 'sent' | 'message' | 'missing'>,
+    found: Pick<OwedFinding, 'line' | 'atMs' | 'about' | 'sent' | 'message' | 'owed'>,
   ): void {
     const world = { line, at: formatDate(atMs), event: text };
     const finding: OwedFinding = { ...found, mac, firmwareVersion, rule: 'owed', severity: severityOf('owed'), world };

@@ -1,7 +1,7 @@
 /**
  * A run: pings that a lock must make again and again while something lasts, such as those of a theft, of a ride, and
  * the daily ping. Each next ping is a *duty* (duty.ts) with a time by which it must be made. When a duty is fulfilled
- * or missed, the next one starts. Pure.
+ * or missed, the next one starts. Does no I/O.
  */
 import type { Milliseconds } from '../../clock.js';
 import type { TriggerName } from '../../power/model.js';

@@ -1,7 +1,7 @@
 /**
  * The single GPS ping that must follow the cellular ping of a lock state change or of the day (protocol.md §2). It is
  * due only if GPS can be received (the *sky* is open) for long enough before the lock's search for a fix ends. A *duty*
- * (duty.ts) is an uplink that must be made by some time. Pure.
+ * (duty.ts) is an uplink that must be made by some time. Does no I/O.
  */
 import type { PowerModel } from '../../power/model.js';
 import type { Uplink } from '../../wire/ping.js';

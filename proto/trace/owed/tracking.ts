@@ -1,7 +1,7 @@
 /**
  * Which pings a lock must make during a theft or a ride (protocol.md §2): a cellular ping at the start and every 5 min,
  * and GPS pings while the lock moves and receives GPS (its *sky* is open). A *duty* (duty.ts) is an uplink that must be
- * made by some time. Pure; what happens to overdue duties is decided in lock-duties.ts.
+ * made by some time. Does no I/O; what happens to overdue duties is decided in lock-duties.ts.
  */
 import type { Milliseconds } from '../../clock.js';
 import type { PowerModel } from '../../power/model.js';

@@ -1,6 +1,7 @@
 /**
  * Where a lock truly was: the true positions (*fixes*) of `world` events, which record what truly happened around the
- * lock, and whether the lock moved between them. Decides whether a GPS position can be true (protocol.md §3). Pure.
+ * lock, and whether the lock moved between them. Decides whether a GPS position can be true (protocol.md §3). Does no
+ * I/O.
  */
 import { metersBetween } from '../../power/judge/in-order/geodesy.js';
 import type { Position } from '../../wire/ping.js';

@@ -1,7 +1,7 @@
 /**
  * Collects from a trace, with bounded memory, the events that a finding can depend on: those of its lock, and moments
- * at which only time passed. `trace shrink` searches among them. Pure: the caller reads the file and passes its events
- * in order.
+ * at which only time passed. `trace shrink` searches among them. Does no I/O: the caller reads the file and passes its
+ * events in order.
  */
 import type { Mac } from '../../wire/mac.js';
 import type { TraceFinding } from '../findings.js';

@@ -1,6 +1,6 @@
 /**
  * Follows one lock through the events of a trace. From that it makes the lock's entry in the header of a trace that
- * starts later. Pure; it does not judge the events.
+ * starts later. Does no I/O and does not judge the events.
  */
 import type { EarlierCommand } from '../../power/judge/belief.js';
 import { POWER_MODEL } from '../../power/model.js';

@@ -1,6 +1,6 @@
 /**
- * Shrinks a trace to the smallest one that still has a finding: `lockgate trace shrink`. Pure: the caller reads the
- * file.
+ * Shrinks a trace to the smallest one that still has a finding: `lockgate trace shrink`. Does no I/O: the caller reads
+ * the file.
  *
  * The search restricts the trace to the finding's lock and to the time of its evidence, and then removes days,
  * connections, single events and members of the header (delta-debugging.ts). No line is changed, so no uplink gets

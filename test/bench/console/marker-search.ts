@@ -1,4 +1,4 @@
-/** Looks for a text in the chunks of a stream, which may be split anywhere. Pure. */
+/** Looks for a text in the chunks of a stream, which may be split anywhere. Does no I/O. */
 export class MarkerSearch {
   readonly #marker: Buffer;
   /** The end of the chunks so far, shorter than the marker. */

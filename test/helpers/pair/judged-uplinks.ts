@@ -12,7 +12,7 @@ import {
 } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
-import { ruleRow } from '../../../proto/power/rules.js';
+import { findRule } from '../../../proto/power/rules.js';
 import type { CellularPing, CommandAck, Ping, PowerSettings, Uplink } from '../../../proto/wire/ping.js';
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 import { lifeOf, NO_MARKS } from '../../../proto/wire/uplink-life.js';
@@ -111,7 +111,7 @@ export class JudgedRun {
   /** The findings of rules that depend only on the uplinks' content, as rule and uplink, sorted and without repeats. */
   get contentFindings(): string[] {
     const findingTexts = this.findings
-      .filter((finding) => ruleRow(finding.rule)?.restsOn === 'content')
+      .filter((finding) => findRule(finding.rule)?.restsOn === 'content')
       .map(
         (finding) => `${finding.rule} ${finding.about?.credential}/${finding.about?.boot}/${finding.about?.sequence}`,
       );

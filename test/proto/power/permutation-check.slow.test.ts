@@ -7,7 +7,7 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { Minutes } from '../../../proto/clock.js';
 import { BELIEF_LIMITS } from '../../../proto/power/judge/belief.js';
-import { ruleRow } from '../../../proto/power/rules.js';
+import { findRule } from '../../../proto/power/rules.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
@@ -197,7 +197,7 @@ async function readFinalState(gateway: Gateway, eventIds: readonly string[]): Pr
   const { power, batteryPercent, lockState, position, highWindow, state } = belief;
   const events = await gateway.store.readEvents(stored.device.merchantId, LOG_START, READ_LIMIT);
   const findings = (await gateway.store.readFindings(stored.device.id, READ_LIMIT))
-    .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
+    .filter(({ finding }) => findRule(finding.rule)?.restsOn === 'content')
     .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);
   return {
     stored: events.map(({ boot, sequence, bytes }) => `${boot}/${sequence} ${bytes.toString('hex')}`).sort(),

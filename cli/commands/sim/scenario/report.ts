@@ -6,7 +6,7 @@
 import type { ScenarioVerdict } from '../../../../firmware-sim/scenario/check.js';
 import type { LockRecord } from '../../../../firmware-sim/scenario/lock-record.js';
 import type { Scenario } from '../../../../firmware-sim/scenario/scenario.js';
-import { ruleRow } from '../../../../proto/power/rules.js';
+import { findRule } from '../../../../proto/power/rules.js';
 import { paint, print, printJson, sanitizeLine } from '../../../terminal/output.js';
 import { plural } from '../summary.js';
 
@@ -66,7 +66,7 @@ function problemsOf({ scenario, findings, unacknowledged }: ScenarioOutcome): st
   const problems: string[] = [];
   for (const [rule, count] of findings ?? []) {
     // A newer gateway may report a rule that this program does not know.
-    const severity = ruleRow(rule)?.severity ?? 'violation';
+    const severity = findRule(rule)?.severity ?? 'violation';
     // A scenario may allow warnings, by name, but no violations.
     if (severity === 'warning' && scenario.warnings.has(rule)) continue;
     const allowed = severity === 'warning' ? `: expected none, or ${rule} under warnings` : ': expected none';

@@ -39,11 +39,11 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
     return;
   }
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
-  const withOut = false;
+  const includeOut = false;
   const run = new VirtualScenario({
     scenario,
     seed,
-    note: repeatCommand(flags, nameOrFile, seed, withOut),
+    note: repeatCommand(flags, nameOrFile, seed, includeOut),
     world: flags.world ?? false,
     bugs,
     write: sink === undefined ? null : (line) => sink.write(line),
@@ -96,14 +96,14 @@ async function readScenario(file: string): Promise<Scenario> {
   }
 }
 
-/** The command that repeats the run. @param withOut whether to include --out, which does not affect the trace */
-function repeatCommand(flags: SimFlags, nameOrFile: string, seed: string, withOut = true): string {
+/** The command that repeats the run. @param includeOut whether to include --out, which does not affect the trace */
+function repeatCommand(flags: SimFlags, nameOrFile: string, seed: string, includeOut = true): string {
   const words = [`lockgate sim run${flags.virtual ? ' --virtual' : ''} --scenario ${quoteForShell(nameOrFile)}`];
   words.push(`--seed ${quoteForShell(seed)}`);
   for (const bug of flags.bug) words.push(`--bug ${quoteForShell(bug)}`);
   if (flags.world) words.push('--world');
   const { gateway, data, secrets, merchant, ca, speed } = flags;
-  const out = withOut ? flags.out : undefined;
+  const out = includeOut ? flags.out : undefined;
   if (!flags.virtual && speed !== 1) words.push(`--speed ${speed}`);
   for (const [flag, value] of Object.entries({ gateway, data, secrets, merchant, ca, out }))
     if (value !== undefined) words.push(`--${flag} ${quoteForShell(value)}`);

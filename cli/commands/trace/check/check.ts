@@ -1,7 +1,7 @@
 /** `lockgate trace check`: checks each trace file separately against the rules, and prints a report. */
 import { didYouMean } from '../../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../../proto/errors.js';
-import { RULES, ruleRow } from '../../../../proto/power/rules.js';
+import { findRule, RULES } from '../../../../proto/power/rules.js';
 import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import { printNote, sanitizeLine } from '../../../terminal/output.js';
 import type { FileReport } from './checked-file.js';
@@ -52,7 +52,7 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
 }
 
 function requireRule(rule: string): void {
-  if (ruleRow(rule) !== undefined) return;
+  if (findRule(rule) !== undefined) return;
   const suggestion = didYouMean(
     rule,
     RULES.map((row) => row.rule),

@@ -8,7 +8,7 @@
  * connections or the passing of time depend on the speed and the day.
  */
 
-import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';
+import { findRule, type RuleName } from '../../../../proto/power/rules.js';
 import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { paint, print, sanitizeLine } from '../../../terminal/output.js';
@@ -102,7 +102,7 @@ export function compareWithGateway(
 }
 
 function isContentRule(rule: string): boolean {
-  return ruleRow(rule as RuleName)?.restsOn === 'content';
+  return findRule(rule as RuleName)?.restsOn === 'content';
 }
 
 function findingKey(mac: string, rule: string, uplink: ReportedFinding['uplink']): string {

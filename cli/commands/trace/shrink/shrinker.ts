@@ -9,7 +9,7 @@ import { afterThisTurn, type Milliseconds, monotonicMs, Seconds } from '../../..
 import { didYouMean } from '../../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
-import { RULES, ruleRow } from '../../../../proto/power/rules.js';
+import { findRule, RULES } from '../../../../proto/power/rules.js';
 import { TraceCheck } from '../../../../proto/trace/check.js';
 import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import { TraceReader } from '../../../../proto/trace/reader.js';
@@ -84,7 +84,7 @@ export async function shrinkTrace(file: string, flags: ShrinkFlags): Promise<voi
 }
 
 function requireRule(rule: string): void {
-  if (ruleRow(rule) !== undefined) return;
+  if (findRule(rule) !== undefined) return;
   const names = RULES.map((row) => row.rule);
   const hint = `"lockgate model show --rules" lists them.${didYouMean(rule, names)}`;
   throw new LockgateError('input-rule', `there is no rule ${rule}: ${hint}`);

@@ -1,4 +1,4 @@
-/** The keys of the frame: `g` and then the key of a screen opens it, `?` lists all keys. Pure. */
+/** The keys of the frame: `g` and then the key of a screen opens it, `?` lists all keys. Does no I/O. */
 
 /** What the keys do. */
 interface ScreenKeyActions {

@@ -1,6 +1,6 @@
 /**
  * The present state of all locks of a page: a snapshot in parts, then changes (`GET /v1/stream`). Several changes make
- * one version, so that a page is drawn a few times a second, however many locks change. Pure.
+ * one version, so that a page is drawn a few times a second, however many locks change. Does no I/O.
  */
 import { TROUBLES } from '../../../../proto/power/troubles.js';
 import type { Lock } from '../api/shapes.js';

@@ -1,7 +1,8 @@
 /**
  * The lines of live events that a page has in memory, in two lists: the newest of all lines, and the newest lines that
  * the filter selects, which may be older. So memory is bounded, and a rare line stays although thousands of others come
- * after it. While the log is paused, the lines on the screen do not change; new ones are added and shown later. Pure.
+ * after it. While the log is paused, the lines on the screen do not change; new ones are added and shown later. Does no
+ * I/O.
  */
 import { type EventJson, withFindings } from '../../wording/event-text.js';
 import { isWanted, type TailFilter, type TailNames } from './tail-filter.js';

@@ -1,6 +1,6 @@
 /**
  * Decides which batches of live events the worker sends to one tab. A browser may suspend a hidden tab for minutes:
- * then a few batches wait for the tab, and later events are only counted, so that memory is bounded. Pure.
+ * then a few batches wait for the tab, and later events are only counted, so that memory is bounded. Does no I/O.
  */
 
 /** Events of the gateway as JSON texts, oldest first, and how many were left out before them. */

@@ -4,7 +4,7 @@
  * the trace shows that it holds. Runs in a worker, so that the page stays responsive.
  */
 import { POWER_MODEL } from '../../../../proto/power/model.js';
-import { ruleRow } from '../../../../proto/power/rules.js';
+import { findRule } from '../../../../proto/power/rules.js';
 import { CertificateMaker } from '../../../../proto/trace/certificate/certificate.js';
 import type { JudgedRow } from '../../../../proto/trace/certificate/row.js';
 import { TraceCheck } from '../../../../proto/trace/check.js';
@@ -124,7 +124,7 @@ function spread<Item>(items: readonly Item[], max: number): readonly Item[] {
 
 function pageFinding({ line, mac, rule, severity, message, atMs, about }: TraceFinding, id: number): PageFinding {
   const uplink = about === null ? '' : `${about.boot}/${about.sequence}`;
-  return { id, line, mac, rule, severity, message, atMs, uplink, section: ruleRow(rule)?.section ?? '' };
+  return { id, line, mac, rule, severity, message, atMs, uplink, section: findRule(rule)?.section ?? '' };
 }
 
 function pageRow({ row, group, says, verdict, seen }: JudgedRow): PageRow {

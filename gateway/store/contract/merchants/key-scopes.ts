@@ -2,7 +2,7 @@
 
 /** Each scope, with a sentence about what it allows. */
 export const KEY_SCOPES = {
-  spec: 'Pets, users and their sessions, test webhooks, and the tokens for these.',
+  spec: 'Call the operations of the specification, on pets, users and test webhooks, and create tokens for them.',
   'locks:read': 'Read locks, their pings, events, tracks and findings.',
   'locks:write': 'Name and label locks.',
   commands: 'Send commands to locks, and read them.',

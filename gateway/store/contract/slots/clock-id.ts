@@ -6,8 +6,8 @@
  *
  * `ms` is the database's time, in ms since 2020. So ids ascend within a slot, in the order in which the slot commits
  * them, and for each lock, whichever slots it connects to; and roughly by time. Several hundred thousand ids a second
- * in one slot push the counter ahead of the clock; it may be at most {@link MAX_AHEAD} ahead. Pure: the time is an
- * argument.
+ * in one slot push the counter ahead of the clock; it may be at most {@link MAX_AHEAD} ahead. Reads no clock: the time
+ * is an argument.
  */
 import { Hours, type Milliseconds } from '../../../../proto/clock.js';
 import { DENSE_SLOT, MAX_DENSE_ID, SLOT_COUNT } from '../log/log-position.js';

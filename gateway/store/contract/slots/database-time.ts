@@ -1,7 +1,7 @@
 /**
  * The database's time between two readings of it, continued by this machine's monotonic clock; the ids of uplinks are
  * made from it (clock-id.ts). It never goes back: after a reading that is behind, it stands still until the clock has
- * caught up. Pure: times are arguments, in ms.
+ * caught up. Reads no clock: times are arguments, in ms.
  */
 export class DatabaseTime {
   #readMs: number;

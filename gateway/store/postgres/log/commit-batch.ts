@@ -1,6 +1,6 @@
 /**
  * Several commits that are stored by one statement, as the rows that the statement writes. A statement can't change a
- * row twice, so what a later commit does to the same row is combined here with what an earlier one does. Pure.
+ * row twice, so what a later commit does to the same row is combined here with what an earlier one does. Does no I/O.
  *
  * A *staged event* is an event for a merchant about the end of a command. A trigger puts it into the table
  * `staged_event` when the command ends; the next commit moves it into the log.

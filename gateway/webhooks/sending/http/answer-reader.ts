@@ -1,6 +1,6 @@
 /**
- * Reads one answer of a receiver from the bytes of a connection, in whatever pieces they arrive (RFC 9112). Pure: it
- * knows no socket. It skips informational answers (1xx) except for 101, and reads a limited part of the body.
+ * Reads one answer of a receiver from the bytes of a connection, in whatever pieces they arrive (RFC 9112). Does no
+ * I/O: it knows no socket. It skips informational answers (1xx) except for 101, and reads a limited part of the body.
  */
 import { type AnswerHead, MalformedAnswer, parseAnswerHead } from './answer-head.js';
 import { ChunkReader } from './chunk-reader.js';

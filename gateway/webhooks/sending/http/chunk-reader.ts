@@ -1,4 +1,4 @@
-/** Reads a body in the chunked transfer coding (RFC 9112 §7.1), in pieces as they arrive. Pure. */
+/** Reads a body in the chunked transfer coding (RFC 9112 §7.1), in pieces as they arrive. Does no I/O. */
 import { MalformedAnswer } from './answer-head.js';
 
 /** A size in hexadecimal, and extensions, which mean nothing to us. */

@@ -7,7 +7,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { LockgateError } from '../../../../../proto/errors.js';
 import { isObject } from '../../../../../proto/json-reader.js';
-import { ruleRow } from '../../../../../proto/power/rules.js';
+import { findRule } from '../../../../../proto/power/rules.js';
 import type { TraceFinding } from '../../../../../proto/trace/findings.js';
 import { FIRST_CREDENTIAL } from '../../../../../proto/trace/trace.js';
 import { formatMac, parseMac } from '../../../../../proto/wire/mac.js';
@@ -30,7 +30,7 @@ export class Baseline {
   add(json: unknown): string | undefined {
     if (!isObject(json)) return 'is not an object';
     const { rule, mac, line, boot, sequence, credential } = json;
-    if (typeof rule !== 'string' || ruleRow(rule) === undefined) return `has an unknown rule ${JSON.stringify(rule)}`;
+    if (typeof rule !== 'string' || findRule(rule) === undefined) return `has an unknown rule ${JSON.stringify(rule)}`;
     const parsed = parseMac(typeof mac === 'string' ? mac : '');
     if (!parsed.ok) return `has no MAC`;
     const lock = formatMac(parsed.value);

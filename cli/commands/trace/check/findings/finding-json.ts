@@ -1,6 +1,6 @@
 /** The JSON form of a finding of `trace check`, which all reports and `--baseline` use. Pure. */
 import { ruleLink } from '../../../../../proto/citations.js';
-import { type RuleName, ruleRow, type Severity } from '../../../../../proto/power/rules.js';
+import { findRule, type RuleName, type Severity } from '../../../../../proto/power/rules.js';
 import type { TraceFinding } from '../../../../../proto/trace/findings.js';
 import type { OwedCause } from '../../../../../proto/trace/owed/duty.js';
 import { FIRST_CREDENTIAL } from '../../../../../proto/trace/trace.js';
@@ -43,7 +43,7 @@ export function findingToJson(finding: TraceFinding): FindingJson {
     sequence: about?.sequence ?? null,
     ...(credential !== FIRST_CREDENTIAL && { credential }),
     firmware_version: firmwareVersion,
-    section: ruleRow(rule)?.section ?? '',
+    section: findRule(rule)?.section ?? '',
     link: ruleLink(rule),
     values: sent === null ? null : { source: sent.source, ...uplinkToJson(sent.uplink) },
     ...(world !== undefined && { world }),

@@ -1,6 +1,6 @@
 /**
  * The newest items of a lock's list, such as its pings. The whole list is loaded once; then only its beginning is,
- * since a reload of a thousand items for each new one would keep the gateway from its pings. Pure.
+ * since a reload of a thousand items for each new one would keep the gateway from its pings. Does no I/O.
  */
 import type { Page } from '../../api/http.js';
 

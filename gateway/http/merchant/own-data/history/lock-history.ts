@@ -1,6 +1,6 @@
 /**
  * What a lock's log says of its power states and connections in a span of time, for timelines (interfaces.md §2,
- * console.md). Pure: the caller passes the log's entries, oldest first.
+ * console.md). Does no I/O: the caller passes the log's entries, oldest first.
  */
 import { stateRow } from '../../../../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../../../../proto/power/model.js';

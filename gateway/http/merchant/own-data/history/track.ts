@@ -1,4 +1,4 @@
-/** A lock's GPS pings as a line with times: as a GeoJSON feature (RFC 7946) or as GPX 1.1. Pure. */
+/** A lock's GPS pings as a line with times: as a GeoJSON feature (RFC 7946) or as GPX 1.1. Does no I/O. */
 import { Type } from 'typebox';
 import { formatMac } from '../../../../../proto/wire/mac.js';
 import { formatDate, isDatable } from '../../../../../proto/wire/ping-json.js';
