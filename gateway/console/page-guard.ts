@@ -71,7 +71,7 @@ export class PageGuard {
     throw new Refusal({
       status: 403,
       code: 'wrong-host',
-      detail: `the console has no name ${JSON.stringify(name.slice(0, 80))}: --console-hosts adds names`,
+      detail: `this page has no host name ${JSON.stringify(name.slice(0, 80))}: --console-hosts adds names`,
     });
   }
 
@@ -83,7 +83,7 @@ export class PageGuard {
       status: 403,
       code: 'insecure',
       detail:
-        'the console can be used over plain HTTP on this machine only: put a TLS proxy in front and name it with ' +
+        'this page can be used over plain HTTP on this machine only: put a TLS proxy in front and name it with ' +
         '--trusted-proxies, or use an SSH tunnel',
     });
   }
@@ -91,13 +91,13 @@ export class PageGuard {
   #checkChange(request: PageRequest): void {
     const { headers } = request;
     const scheme = this.isHttps(request) ? 'https' : 'http';
-    if (headers.origin !== `${scheme}://${headers.host}`) throw crossSite('its Origin is not that of the console');
+    if (headers.origin !== `${scheme}://${headers.host}`) throw crossSite('its Origin is not that of the page');
     if (headers[PAGE_HEADER] === undefined) throw crossSite(`it lacks the header ${PAGE_HEADER}`);
   }
 }
 
 function crossSite(why: string): Refusal {
-  return new Refusal({ status: 403, code: 'cross-site', detail: `the request was not made by the console: ${why}` });
+  return new Refusal({ status: 403, code: 'cross-site', detail: `the request was not made by the page: ${why}` });
 }
 
 /** The name or address in a Host header, without the port, in lower case: `::1` of `[::1]:8080`; empty if malformed. */

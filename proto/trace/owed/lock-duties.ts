@@ -245,9 +245,9 @@ export class LockDuties {
     const cause = this.#cause;
     if (cause === null) return;
     const now = { atMs, isMoving, isSkyOpen, cause };
-    this.#theft.update({ ...now, isPossible: row.theft && lockState === 'locked', hasGps: true });
-    const hasGps = row.rideTracking && power.rideTracking;
-    this.#ride.update({ ...now, isPossible: row.cellOnInRide && lockState === 'unlocked', hasGps });
+    this.#theft.update({ ...now, isPossible: row.theft && lockState === 'locked', hasGpsPings: true });
+    const hasGpsPings = row.rideTracking && power.rideTracking;
+    this.#ride.update({ ...now, isPossible: row.cellOnInRide && lockState === 'unlocked', hasGpsPings });
     if (!row.stateChange) this.#stateFix.cancel(atMs);
     if (row.period === this.#period.isOpen) return;
     const byMs = atMs + this.#model.bounds.periodOverdueAfter;

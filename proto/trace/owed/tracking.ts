@@ -17,8 +17,8 @@ export interface TrackingInput {
   /** Whether lock state and effective state allow the trigger. */
   readonly isPossible: boolean;
   readonly isMoving: boolean;
-  /** Whether GPS pings are sent as soon as GPS can be received. */
-  readonly hasGps: boolean;
+  /** Whether the trigger makes GPS pings now; a ride does so only with ride tracking on. */
+  readonly hasGpsPings: boolean;
   readonly isSkyOpen: boolean;
   readonly cause: WorldCause;
 }
@@ -71,7 +71,7 @@ export class Tracking {
 
   /** To be called after each change, with what holds from then on. */
   update(input: TrackingInput): void {
-    const { atMs, isPossible, isMoving, hasGps, isSkyOpen } = input;
+    const { atMs, isPossible, isMoving, hasGpsPings, isSkyOpen } = input;
     if (this.#isMoving && !isMoving && !this.#isOn) this.#unknownMotionEndsMs = atMs;
     this.#isMoving = isMoving;
     if (!isPossible) {
@@ -84,7 +84,7 @@ export class Tracking {
     else if (!isMoving && this.#isOn) this.#halt(atMs);
     const isTracked = this.#isOn || atMs < this.#lastsUntilMs;
     if (isTracked && !isSkyOpen) this.#mayHaveGivenUp = true;
-    if (!hasGps || !isSkyOpen) this.#gps.end(atMs);
+    if (!hasGpsPings || !isSkyOpen) this.#gps.end(atMs);
     else if (this.#isOn && !this.#gps.isOpen) this.#beginGps(input);
   }
 
@@ -148,7 +148,7 @@ export class Tracking {
 /** The run of cellular or of GPS pings. A GPS ping counts as missing only if several in a row are. */
 function planOf({ timings, triggers }: PowerModel, trigger: TrackedTrigger, kind: 'cellular' | 'gps'): RunPlan {
   const triggerRow = triggers.find((each) => each.trigger === trigger);
-  // A model without the trigger has no reason for it, and then no ping is due.
+  // The power model gives theft and ride both reasons, which the types do not say.
   const reason = (kind === 'gps' ? triggerRow?.gpsReason : triggerRow?.cellularReason) ?? '';
   const gpsEvery = trigger === 'theft' ? timings.theftGpsEvery : timings.rideGpsEvery;
   const every: Milliseconds = kind === 'gps' ? MISSED_GPS_PINGS * gpsEvery : timings.refreshEvery + SLACK;

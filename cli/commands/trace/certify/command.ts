@@ -8,9 +8,10 @@ docs/certificate.md lists them, and says what to do with a lock so that each is 
   PASS      the traces show that it holds, and no rule of the row was broken
   FAIL      a rule of the row was broken
   NOT SEEN  nothing in the traces shows it; absence is never a pass
-If a trace has world events ("sim run --virtual --world" writes them), it is compared with them, as by "trace check
---world": only this comparison can show the row "position-true" and find that the rule "owed" is broken. --world takes
-the world events from another file. The certificate then has that file's SHA-256, and --verify needs the file again.
+World events in a trace say what truly happened to a lock; "sim run --virtual --world" writes them. A trace that has
+them is compared with them, as by "trace check --world": only this comparison can show the row "position-true" and find
+that the rule "owed" is broken. --world takes the world events from another trace. The certificate then has that file's
+SHA-256, and --verify needs the file again.
 
 --out writes the certificate: one HTML page without scripts, or JSON if the name ends in .json. It has the SHA-256 of
 each trace. --verify reads a certificate, judges the traces again and compares. With --firmware, pings of other firmware
@@ -38,7 +39,7 @@ export function addTraceCertify(trace: Command): void {
         'out',
       ]),
     )
-    .option('--world <truth>', 'Compare the traces with the world events of this trace, not with their own.')
+    .option('--world <trace>', 'Compare the traces with the world events of this trace, not with their own.')
     .option('--json', 'Print one JSON document.')
     .addHelpText('after', HELP)
     .action(async (files: string[], flags: CertifyFlags) => {

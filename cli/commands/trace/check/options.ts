@@ -54,7 +54,7 @@ export function addCheckOptions(command: Command): Command {
     .option('--require <rows>', 'Exit with 1 unless these rows are seen, by id: see "trace certify".', appendValue, [])
     .option('--baseline <file>', 'Leave out the findings of this file, which --json printed before.')
     .option(
-      '--world <truth>',
+      '--world <trace>',
       'Find uplinks that are missing, given the world events of this trace (may be the same file).',
     );
 }

@@ -69,8 +69,8 @@ const Closing = Type.Object(
 /** A statement (a merchant's bill of a month) is stored as JSON and sent unchanged, so this is only an outline. */
 const StatementSchema: TSchema = Type.Object(
   {
-    statement: Type.String(),
-    version: Type.Integer(),
+    statement: Type.String({ description: 'The name of the format: `lockgate`.' }),
+    version: Type.Integer({ description: 'The version of the format.' }),
     merchant: Type.String(),
     month: Type.String(),
     closed_at: Type.String(),
