@@ -13,15 +13,15 @@ export interface SecretPaths {
 }
 
 /**
- * Returns the store's keys. Once resolved, the store's files have no unencrypted header of a webhook URL.
+ * Returns the store's keys. Once resolved, the store's files have no unencrypted custom header of webhook requests.
  *
  * @throws LockgateError `key-missing`, `bad-key`, `wrong-key`
  */
 export async function openSecrets(store: Store, { data, keyFile }: SecretPaths): Promise<Keys> {
   const recorded = await store.secrets.readKeyMetadata();
-  // Each address to which notices are sent has a sealed secret too.
-  const isNotified = (await store.notifications.readRecipients()).length > 0;
-  const isInUse = isNotified || (await store.listMerchants()).length > 0;
+  // Each recipient of notifications has a sealed (encrypted) secret, as merchants have.
+  const hasRecipients = (await store.notifications.readRecipients()).length > 0;
+  const isInUse = hasRecipients || (await store.listMerchants()).length > 0;
   // While nothing depends on a key, any key is accepted, and a record of another key is ignored, and replaced below.
   const metadata = isInUse ? recorded : { keyId: null, hashKeySealed: null, sample: null };
   const keys = openKeys(data, isInUse, { file: keyFile, metadata });
@@ -29,7 +29,7 @@ export async function openSecrets(store: Store, { data, keyFile }: SecretPaths):
   // go: a record of the key alone replaces it.
   if (keys.id !== recorded.keyId || metadata.hashKeySealed !== recorded.hashKeySealed)
     await store.secrets.recordKeyId(keys.id);
-  const sealed = await store.secrets.sealClearHeaders((value) => keys.seal(value));
+  const sealed = await store.secrets.sealPlaintextHeaders((value) => keys.seal(value));
   // The overwritten text is no longer in the store's file, but still in its write-ahead log (WAL).
   if (sealed > 0) await store.scrub();
   return keys;

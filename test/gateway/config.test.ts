@@ -237,8 +237,13 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   t.match(await lockgate(['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: oldToken }), {
     exit: { code: 0 },
     stdout: [/The operator’s new token is in .*operator-token; the old one no longer works\./],
-    stderr: [/LOCKGATE_TOKEN is set here/],
+    stderr: [/LOCKGATE_TOKEN has a different token/],
   });
+  const resetWithTokenFile = async (tokenFile: string): Promise<CommandOutput> =>
+    await lockgate(['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN_FILE: tokenFile });
+  const { stderr } = await resetWithTokenFile(path.join(data, 'other-token'));
+  t.match(stderr, [/LOCKGATE_TOKEN_FILE names a different file: .*other-token/]);
+  t.same((await resetWithTokenFile(file)).stderr, [], 'the variable names the file with the new token');
   const gateway = await openGateway(t, data);
   t.equal((await callOperator(gateway, 'GET', '/status', undefined, token)).status, 401);
   const { body } = await callOperator(gateway, 'GET', '/audit?action=token');

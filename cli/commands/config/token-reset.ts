@@ -1,4 +1,5 @@
 /** `lockgate config reset-operator-token`: replaces a data folder's token, with or without a running gateway. */
+import { realpathSync } from 'node:fs';
 import { checkFolder, workOnFolder } from '../../../gateway/data-folder/data-folder.js';
 import { operatorTokenFile, resetOperatorToken } from '../../../gateway/http/operator/token.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -22,8 +23,24 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
   if (gateway === 'taken') print('The running gateway uses it.');
   if (gateway === 'unreachable')
     printNote('A gateway runs on the folder but can’t be reached from here: it will use the token within two seconds.');
-  for (const name of ['LOCKGATE_TOKEN', 'LOCKGATE_TOKEN_FILE'])
-    if ((process.env[name] ?? '') !== '') printNote(`${name} is set here, to a different token.`);
+  noteOtherTokens(file);
+}
+
+/** Names the environment variables that make commands use another token than the new one in `file`. */
+function noteOtherTokens(file: string): void {
+  const { LOCKGATE_TOKEN, LOCKGATE_TOKEN_FILE } = process.env;
+  if (LOCKGATE_TOKEN) printNote('The environment variable LOCKGATE_TOKEN has a different token.');
+  if (LOCKGATE_TOKEN_FILE && !isSameFile(LOCKGATE_TOKEN_FILE, file))
+    printNote(`The environment variable LOCKGATE_TOKEN_FILE names a different file: ${LOCKGATE_TOKEN_FILE}`);
+}
+
+function isSameFile(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    // A file that can't be resolved is not the one that was just written.
+    return false;
+  }
 }
 
 /** Replaces the token. If no gateway runs, also writes the audit entry, which otherwise the gateway writes. */
@@ -42,6 +59,7 @@ async function replaceToken(data: string): Promise<GatewayState> {
   }
 }
 
+/** Calls the gateway with the new token, which is valid at once: the gateway checks the token's file at every call. */
 async function checkGatewayState(data: string, token: string): Promise<GatewayState> {
   try {
     await new GatewayClient({ data, token }).get('/status');

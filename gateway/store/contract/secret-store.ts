@@ -54,8 +54,8 @@ export interface SecretStore {
   readKeyMetadata(): Promise<KeyMetadata>;
   /** Records that the store's secrets are sealed with this key, and that the hashing key is derived from it. */
   recordKeyId(keyId: string): Promise<void>;
-  /** Seals the header values that an older version left unencrypted; returns how many URLs had such values. */
-  sealClearHeaders(seal: (value: string) => Buffer): Promise<number>;
+  /** Seals the custom headers' values that an older version left unencrypted; returns how many URLs had such values. */
+  sealPlaintextHeaders(seal: (value: string) => Buffer): Promise<number>;
   /** Seals every secret with another key; returns the number of secrets. */
   reseal(resealOne: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
   /**

@@ -98,7 +98,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   secrets: {
     readKeyMetadata: 'reads',
     recordKeyId: 'writes',
-    sealClearHeaders: 'writes',
+    sealPlaintextHeaders: 'writes',
     reseal: 'writes',
     forget: 'writes',
   },

@@ -8,7 +8,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { dropSums } from '../file-sums.js';
 import { closeUnopened } from './folder/wal-presence.js';
 import { addUplinkSum } from './log/uplink-sum-function.js';
-import { registerRowSum } from './row-sum.js';
+import { registerRowChecksum } from './row-checksum.js';
 import { registerUsernameKey } from './tables/people/username-key.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
@@ -41,7 +41,7 @@ function makeDurable(db: Database, file: string): Database {
   db.pragma('foreign_keys = ON');
   // Overwrites deleted content in the file instead of only freeing its space: positions must be erasable.
   db.pragma('secure_delete = ON');
-  registerRowSum(db);
+  registerRowChecksum(db);
   registerUsernameKey(db);
   const synchronous = db.pragma('synchronous', { simple: true });
   // Truncates a WAL that grew long because of a slow reader.

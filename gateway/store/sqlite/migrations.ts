@@ -13,7 +13,7 @@ import { merchantInterface } from './migrations/0006-merchant-interface.js';
 import { sealedHeaders } from './migrations/0007-sealed-headers.js';
 import { notices } from './migrations/0008-notices.js';
 import { narrowLog } from './migrations/0009-narrow-log.js';
-import { rowSums } from './migrations/0010-row-sums.js';
+import { rowChecksums } from './migrations/0010-row-sums.js';
 import { audit } from './migrations/0011-audit.js';
 import { statePlace } from './migrations/0012-state-place.js';
 import { seenAndHeld } from './migrations/0013-seen-and-held.js';
@@ -49,7 +49,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0007-sealed-headers': sealedHeaders,
   '0008-notices': notices,
   '0009-narrow-log': narrowLog,
-  '0010-row-sums': rowSums,
+  '0010-row-sums': rowChecksums,
   '0011-audit': audit,
   '0012-state-place': statePlace,
   '0013-seen-and-held': seenAndHeld,

@@ -5,7 +5,7 @@ import { Kysely, Migrator, SqliteDialect } from '../tables/kysely.js';
 import { NEW_STORE_STEP } from './gen/new-store-sql.js';
 import { migrationProvider, STEPS } from './migrations.js';
 import { makeTables } from './new-store.js';
-import { registerRowSum } from './row-sum.js';
+import { registerRowChecksum } from './row-checksum.js';
 import { registerUsernameKey } from './tables/people/username-key.js';
 
 /** A table, an index or a trigger, as SQLite lists it. */
@@ -71,7 +71,7 @@ export async function migrateInMemory(last: string): Promise<Database> {
 /** An empty store in memory, with the functions that triggers call. */
 function openMemory(): Database {
   const db = new SqliteDatabase(':memory:');
-  registerRowSum(db);
+  registerRowChecksum(db);
   registerUsernameKey(db);
   return db;
 }

@@ -6,8 +6,8 @@
  * clock except in a sped-up simulation (protocol.md §3); others are wall-clock time unless a comment says otherwise.
  * Booleans are 0 and 1.
  *
- * Each table also has a column `sum`, the checksum of its row. Triggers compute it (row-sum-triggers.ts); except for
- * uplinks and states of locks, only `db check` reads it.
+ * Each table also has a column `sum`, the checksum of its row. Triggers compute it (row-checksum-triggers.ts); except
+ * for uplinks and states of locks, only `db check` reads it.
  */
 
 import type {

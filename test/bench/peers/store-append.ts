@@ -1,12 +1,13 @@
 /**
- * Measures only the store's append: batches of uplinks (locks' messages) in random order, without the other parts of
+ * Measures only the store's append: batches of uplinks (here all are pings) of random locks, without the other parts of
  * the gateway.
  *
  *   node dist/test/bench/peers/store-append.js [--rows 0] [--locks 1000] [--batches 200] [--json]
  *
  * Prints the cost of an uplink: CPU time of the event loop's thread and of the writing thread, bytes written (log, WAL,
  * checkpoints), and the duration of an append. CPU time and bytes come from Linux's /proc, so they are meaningful even
- * on a busy machine. `--rows` uplinks are stored before the measurement, in the same way.
+ * on a busy machine. Before the measurement, `--rows` uplinks are stored in the same way, but at least 20,000, so that
+ * the code is compiled.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,6 +22,8 @@ import { UplinkSource } from '../../helpers/store/append-fleet.js';
 const UPLINKS_PER_COMMIT = 1000;
 /** Commits that may be pending while the next one is appended, as in a gateway at its highest rate. */
 const MAX_PENDING_COMMITS = 2;
+/** Appended before every measurement, so that the code is compiled. */
+const MIN_STORED_COMMITS = 20;
 
 /** What a thread has used so far. */
 interface ThreadUsage {
@@ -83,8 +86,7 @@ async function main(): Promise<void> {
   const store = await openStore(sqliteUrl(folder), { logThread: true });
   try {
     const fleet = new UplinkSource(locks);
-    // At least 20 commits, so that the code is compiled before the measurement.
-    await fill(store, fleet, Math.max(rows, 20 * UPLINKS_PER_COMMIT));
+    await fill(store, fleet, Math.max(rows, MIN_STORED_COMMITS * UPLINKS_PER_COMMIT));
     const commits = Array.from({ length: batches }, () => fleet.nextCommit(UPLINKS_PER_COMMIT));
     const before = readThreadUsage();
     const startedAt = monotonicMs();

@@ -14,7 +14,7 @@ import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { LogWriter } from '../../../gateway/store/sqlite/log/log-writer.js';
 import { addUplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum-function.js';
-import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
+import { registerRowChecksum } from '../../../gateway/store/sqlite/row-checksum.js';
 import { registerUsernameKey } from '../../../gateway/store/sqlite/tables/people/username-key.js';
 import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 import { UplinkSource } from '../../helpers/store/append-fleet.js';
@@ -75,7 +75,7 @@ t.test('an uplink costs one statement, and three more when its run is flushed to
       statements += 1;
     },
   });
-  registerRowSum(db);
+  registerRowChecksum(db);
   registerUsernameKey(db);
   addUplinkSum(db);
   t.teardown(() => db.close());

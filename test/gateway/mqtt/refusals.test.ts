@@ -23,7 +23,7 @@ import {
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
-import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
+import { registerRowChecksum } from '../../../gateway/store/sqlite/row-checksum.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { afterThisTurn, Hours, ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
@@ -295,7 +295,7 @@ t.test('the store keeps the latest refusals of each lock for 14 days', async (t)
 t.test('a store that was made before refusals were stored gets their table', async (t) => {
   const folder = tempFolder(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
-  registerRowSum(db);
+  registerRowChecksum(db);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
   // The last migration before the table of refusals.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0013-seen-and-held');

@@ -76,8 +76,16 @@ export async function shrinkTrace(file: string, flags: ShrinkFlags): Promise<voi
     for (const line of lines) sink.write(line);
     sink.end();
     const newFindings = findingsAfter.filter(({ message }) => !shrinking.isKnown(message));
-    const otherRules = [...new Set(newFindings.map(({ rule }) => rule))];
-    report(file, flags, { original, shrunk, originalLines: checked.lines, lines, otherRules, shrinking, startedAtMs });
+    const rulesOfNewFindings = [...new Set(newFindings.map(({ rule }) => rule))];
+    report(file, flags, {
+      original,
+      shrunk,
+      originalLines: checked.lines,
+      lines,
+      rulesOfNewFindings,
+      shrinking,
+      startedAtMs,
+    });
   } finally {
     if (copyFolder !== undefined) rmSync(copyFolder, { recursive: true, force: true });
   }
@@ -167,7 +175,8 @@ async function search(file: string, shrinking: Shrinking): Promise<void> {
       if (step.done === true) {
         const hasFinding = step.value;
         if (hasFinding) return;
-        const message = 'the finding needs more lines of its lock than fit into memory: cut the trace first';
+        const kept = 'the finding depends on more lines of its lock than are kept in memory';
+        const message = `${kept}: use a part of the trace, which starts later or ends earlier`;
         throw new LockgateError('input-trace', `${displayName(file)}: ${message}`);
       }
       if (monotonicMs() - sliceStartMs < SLICE_MS) continue;
@@ -208,14 +217,14 @@ interface ShrinkResult {
   /** The number of lines of the original trace. */
   readonly originalLines: number;
   readonly lines: readonly string[];
-  /** Rules that only the shrunk trace breaks. */
-  readonly otherRules: readonly string[];
+  /** The rules of findings that only the shrunk trace has. The original may have other findings of these rules. */
+  readonly rulesOfNewFindings: readonly string[];
   readonly shrinking: Shrinking;
   readonly startedAtMs: number;
 }
 
 function report(file: string, flags: ShrinkFlags, result: ShrinkResult): void {
-  const { original, shrunk, originalLines, lines, otherRules, shrinking, startedAtMs } = result;
+  const { original, shrunk, originalLines, lines, rulesOfNewFindings, shrinking, startedAtMs } = result;
   const { tests } = shrinking;
   if (flags.json) {
     const seconds = (monotonicMs() - startedAtMs) / Seconds(1);
@@ -223,7 +232,16 @@ function report(file: string, flags: ShrinkFlags, result: ShrinkResult): void {
     const from = { file, line: original.line, lines: originalLines };
     const to = { file: flags.out, line: shrunk.line, lines: lines.length };
     const keptLines = shrinking.best.lines.map(({ line }) => line);
-    printJson({ found: true, finding, from, to, kept_lines: keptLines, other_rules: otherRules, tests, seconds });
+    printJson({
+      found: true,
+      finding,
+      from,
+      to,
+      kept_lines: keptLines,
+      other_rules: rulesOfNewFindings,
+      tests,
+      seconds,
+    });
     return;
   }
   const count = (number: number): string => number.toLocaleString('en-US');
@@ -231,8 +249,8 @@ function report(file: string, flags: ShrinkFlags, result: ShrinkResult): void {
   const outFile = flags.out === undefined ? '' : ` in ${flags.out}`;
   const counts = `${count(lines.length)} of ${count(originalLines)} lines${outFile}`;
   printNote(`${counts}; line ${original.line} is now line ${shrunk.line}.`);
-  if (otherRules.length > 0)
-    printNote(`Because lines are missing, the shrunk trace also breaks ${otherRules.join(', ')}.`);
+  if (rulesOfNewFindings.length > 0)
+    printNote(`Because lines are missing, the shrunk trace has new findings of ${rulesOfNewFindings.join(', ')}.`);
 }
 
 function macOf({ mac }: RuleFinding): Mac {

@@ -54,17 +54,17 @@ export class Secrets implements SecretStore {
     });
   }
 
-  sealClearHeaders(seal: (value: string) => Buffer): Promise<number> {
+  sealPlaintextHeaders(seal: (value: string) => Buffer): Promise<number> {
     return this.#exclusive('seal headers', async (sql) => {
-      const clear = await sql.all<HeadersRow>(
+      const plaintextRows = await sql.all<HeadersRow>(
         'SELECT id, headers FROM webhook_url WHERE headers_sealed = 0 FOR UPDATE',
       );
-      for (const { id, headers } of clear)
+      for (const { id, headers } of plaintextRows)
         await sql.run('UPDATE webhook_url SET headers = @headers, headers_sealed = 1 WHERE id = @id', {
           id,
           headers: mapValues(headers, (value) => seal(value).toString('base64')),
         });
-      return clear.filter(({ headers }) => headers !== '{}').length;
+      return plaintextRows.filter(({ headers }) => headers !== '{}').length;
     });
   }
 

@@ -1,8 +1,8 @@
 /** Compares every row with its checksum. */
 import type { Database } from 'better-sqlite3';
 import { hasValidTypes, type SummedRow, uplinkSum } from '../../log/uplink-sum.js';
-import { rowSum, type SqlValue } from '../row-sum.js';
-import { SUM_COLUMN, summedColumns } from '../row-sum-triggers.js';
+import { rowChecksum, type SqlValue } from '../row-checksum.js';
+import { SUM_COLUMN, summedColumns } from '../row-checksum-triggers.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
 /**
@@ -45,7 +45,7 @@ export function checkRows(context: CheckContext): CheckOutcome {
       continue;
     }
     const summed = summedColumns(columns);
-    const sumOf = SPECIAL_SUMS[table]?.(summed) ?? ((values) => rowSum([table, ...values]));
+    const sumOf = SPECIAL_SUMS[table]?.(summed) ?? ((values) => rowChecksum([table, ...values]));
     const columnList = summed.map((column) => `"${column}"`).join(', ');
     const rows = db.prepare(`SELECT rowid, ${SUM_COLUMN}, ${columnList} FROM "${table}"`).raw().safeIntegers();
     for (const [rowid, sum, ...values] of rows.iterate() as IterableIterator<[bigint, SqlValue, ...SqlValue[]]>) {

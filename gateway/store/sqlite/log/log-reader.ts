@@ -26,7 +26,7 @@ import {
   UPLINK_COLUMNS,
   type UplinkRow,
 } from '../../log/uplink-row.js';
-import { stateSum } from '../row-sum.js';
+import { stateSum } from '../row-checksum.js';
 import type { RecentUplinks } from './recent-uplinks.js';
 import { OWN_COLUMNS, type OwnRow, UplinkOrigins } from './uplink-origins.js';
 

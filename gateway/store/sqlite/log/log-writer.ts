@@ -20,7 +20,7 @@ import type { AttemptRecord } from '../../contract/webhooks/delivery.js';
 import type { PackedCommit, PackedExtra } from '../../log/packed-commit.js';
 import { Deletion } from '../deletion.js';
 import { inTransaction } from '../durable-file.js';
-import { stateSum } from '../row-sum.js';
+import { stateSum } from '../row-checksum.js';
 import { CommandChanges } from '../tables/command-changes.js';
 import { MerchantWriter } from '../tables/people/merchant-writer.js';
 import { type DenseProgress, StandaloneWriter } from './batched-write.js';

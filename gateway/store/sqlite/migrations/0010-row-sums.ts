@@ -1,11 +1,11 @@
 /**
- * Migration 0010: each row gets a checksum (row-sum.ts), existing rows too. Uplinks are excluded: the log's writer
+ * Migration 0010: each row gets a checksum (row-checksum.ts), existing rows too. Uplinks are excluded: the log's writer
  * computes their checksums (log/uplink-sum.ts). An engine with page checksums would not need this. Released: must not
  * change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 /**
  * Tables without these checksums: the log, and the tables of the migrations, which other versions of lockgate write
@@ -17,7 +17,7 @@ async function sumAll(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0
       AND name NOT LIKE 'sqlite_%' ORDER BY name`.execute(db);
-  for (const { name } of rows) if (!EXCLUDED.includes(name)) await setUpRowChecksums(db, name);
+  for (const { name } of rows) if (!EXCLUDED.includes(name)) await maintainRowChecksums(db, name);
 }
 
-export const rowSums: Migration = { up: sumAll };
+export const rowChecksums: Migration = { up: sumAll };

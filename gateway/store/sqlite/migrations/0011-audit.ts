@@ -4,7 +4,7 @@
  * must not change.
  */
 import type { Kysely, Migration } from 'kysely';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 async function createAudit(db: Kysely<unknown>): Promise<void> {
   await db.schema
@@ -25,7 +25,7 @@ async function createAudit(db: Kysely<unknown>): Promise<void> {
     .addColumn('ended_at_ms', 'bigint')
     .execute();
   await db.schema.createIndex('audit_object').on('audit').columns(['object', 'id']).execute();
-  await setUpRowChecksums(db, 'audit');
+  await maintainRowChecksums(db, 'audit');
 }
 
 export const audit: Migration = { up: createAudit };

@@ -5,7 +5,7 @@
  */
 import type { Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 export const statePlace: Migration = {
   up: async (db) => {
@@ -14,6 +14,6 @@ export const statePlace: Migration = {
       .addColumn('through_uplink_id', 'bigint', (column) => column.notNull().defaultTo(0))
       .execute();
     await sql`UPDATE device_state SET through_uplink_id = (SELECT coalesce(max(id), 0) FROM uplink)`.execute(db);
-    await setUpRowChecksums(db, 'device_state');
+    await maintainRowChecksums(db, 'device_state');
   },
 };

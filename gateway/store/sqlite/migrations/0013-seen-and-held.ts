@@ -4,7 +4,7 @@
  * starts at zero, so that no URL is disabled too early. Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 export const seenAndHeld: Migration = {
   up: async (db) => {
@@ -14,6 +14,6 @@ export const seenAndHeld: Migration = {
       .execute();
     for (const column of ['held_until_ms', 'held_for_ms'])
       await db.schema.alterTable('webhook_url').addColumn(column, 'bigint').execute();
-    await setUpRowChecksums(db, 'webhook_url');
+    await maintainRowChecksums(db, 'webhook_url');
   },
 };

@@ -4,7 +4,7 @@
  * index finds old rows. Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 async function createRefusals(db: Kysely<unknown>): Promise<void> {
   await db.schema
@@ -28,7 +28,7 @@ async function createRefusals(db: Kysely<unknown>): Promise<void> {
     .columns(['device_id', 'merchant_id', 'source', 'what', 'why'])
     .execute();
   await db.schema.createIndex('refusal_by_age').on('refusal').column('last_at_ms').execute();
-  await setUpRowChecksums(db, 'refusal');
+  await maintainRowChecksums(db, 'refusal');
 }
 
 export const refusals: Migration = { up: createRefusals };

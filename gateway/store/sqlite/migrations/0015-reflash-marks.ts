@@ -3,7 +3,7 @@
  * in each of which boots count from 1 (protocol.md §1). Most locks have no marks. Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 async function createMarks(db: Kysely<unknown>): Promise<void> {
   await db.schema
@@ -12,7 +12,7 @@ async function createMarks(db: Kysely<unknown>): Promise<void> {
     .addColumn('device_id', 'integer', (column) => column.notNull())
     .addColumn('mark_ms', 'bigint', (column) => column.notNull())
     .execute();
-  await setUpRowChecksums(db, 'reflash_mark');
+  await maintainRowChecksums(db, 'reflash_mark');
   const marks = db.schema.createIndex('reflash_mark_of_device').on('reflash_mark').columns(['device_id', 'mark_ms']);
   await marks.unique().execute();
 }

@@ -5,7 +5,7 @@
  */
 import type { Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 import { quotaCountStatements } from '../tables/people/quota-counts.js';
 import { USERNAME_KEY } from '../tables/people/username-key.js';
 
@@ -13,7 +13,7 @@ export const kept: Migration = {
   up: async (db) => {
     await db.schema.alterTable('user_account').addColumn('username_key', 'text').execute();
     await sql.raw(`UPDATE user_account SET username_key = ${USERNAME_KEY}(username)`).execute(db);
-    await setUpRowChecksums(db, 'user_account');
+    await maintainRowChecksums(db, 'user_account');
     await db.schema
       .createIndex('user_account_by_key')
       .on('user_account')

@@ -3,7 +3,7 @@
  * Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 export const keyScopes: Migration = {
   up: async (db) => {
@@ -11,6 +11,6 @@ export const keyScopes: Migration = {
       .alterTable('api_key')
       .addColumn('scopes', 'text', (column) => column.notNull().defaultTo('spec'))
       .execute();
-    await setUpRowChecksums(db, 'api_key');
+    await maintainRowChecksums(db, 'api_key');
   },
 };

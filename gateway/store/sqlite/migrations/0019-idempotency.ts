@@ -3,7 +3,7 @@
  * (contract/command-record.ts), and indexes for a merchant's list of commands. Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../row-sum-triggers.js';
+import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
 export const idempotency: Migration = {
   up: async (db) => {
@@ -24,7 +24,7 @@ export const idempotency: Migration = {
       .columns(['merchant_id', 'route', 'key'])
       .execute();
     await db.schema.createIndex('idempotent_answer_by_age').on('idempotent_answer').column('created_at_ms').execute();
-    await setUpRowChecksums(db, 'idempotent_answer');
+    await maintainRowChecksums(db, 'idempotent_answer');
     await db.schema.createIndex('command_by_merchant').on('command').columns(['merchant_id', 'id']).execute();
     await db.schema
       .createIndex('command_by_merchant_state')

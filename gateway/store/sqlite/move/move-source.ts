@@ -17,7 +17,7 @@ import { unmarkRunning } from '../folder/wal-presence.js';
 import { catchUp } from '../log/log-catch-up.js';
 import { migrate } from '../migrate.js';
 import { readMovedTo } from '../moved-marker.js';
-import { SUM_COLUMN } from '../row-sum-triggers.js';
+import { SUM_COLUMN } from '../row-checksum-triggers.js';
 import { checkInThread, type ReportUpkeep } from '../upkeep/upkeep.js';
 
 /** Rows that are read, and sent to the database, at once. */

@@ -55,18 +55,18 @@ export class SqliteSecrets implements SecretStore {
     });
   }
 
-  sealClearHeaders(seal: (value: string) => Buffer): Promise<number> {
+  sealPlaintextHeaders(seal: (value: string) => Buffer): Promise<number> {
     return writeExclusively(this.#parts, 'seal headers', (db) => {
-      const clearRows = db
+      const plaintextRows = db
         .prepare('SELECT id, headers FROM webhook_url WHERE headers_sealed = 0')
         .all() as HeadersRow[];
       const writeHeaders = db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 1 WHERE id = ?');
-      for (const { id, headers } of clearRows)
+      for (const { id, headers } of plaintextRows)
         writeHeaders.run(
           mapValues(headers, (value) => seal(value).toString('base64')),
           id,
         );
-      return clearRows.filter(({ headers }) => headers !== '{}').length;
+      return plaintextRows.filter(({ headers }) => headers !== '{}').length;
     });
   }
 
@@ -81,7 +81,7 @@ export class SqliteSecrets implements SecretStore {
           count += 1;
         }
       }
-      // All headers are sealed by now: openSecrets seals clear ones first.
+      // All headers are sealed by now: openSecrets seals unencrypted ones first.
       const writeHeaders = db.prepare('UPDATE webhook_url SET headers = ? WHERE id = ?');
       for (const { id, headers } of db.prepare('SELECT id, headers FROM webhook_url').all() as HeadersRow[])
         writeHeaders.run(

@@ -1,10 +1,10 @@
 /** Migration 0021: API keys may expire. Existing keys do not. Released: must not change. */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const keyExpiry: Migration = {
   up: async (db) => {
     await db.schema.alterTable('api_key').addColumn('expires_at_ms', 'bigint').execute();
-    await setUpRowChecksums(db, 'api_key');
+    await maintainRowChecksums(db, 'api_key');
   },
 };

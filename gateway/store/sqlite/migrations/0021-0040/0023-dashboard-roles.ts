@@ -1,11 +1,11 @@
 /** Migration 0023: users may have a role on the dashboard; existing users have none. Released: must not change. */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const dashboardRoles: Migration = {
   up: async (db) => {
     await db.schema.alterTable('user_account').addColumn('dashboard_role', 'text').execute();
-    await setUpRowChecksums(db, 'user_account');
+    await maintainRowChecksums(db, 'user_account');
     // Counts a merchant's owners.
     await db.schema
       .createIndex('user_account_by_role')

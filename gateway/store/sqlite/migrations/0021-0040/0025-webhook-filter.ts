@@ -3,13 +3,13 @@
  * URLs get all pings. Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const webhookFilter: Migration = {
   up: async (db) => {
     await db.schema.alterTable('webhook_url').addColumn('filter', 'text').execute();
     for (const column of ['filtered_after', 'filtered_until'])
       await db.schema.alterTable('webhook_url').addColumn(column, 'integer').execute();
-    await setUpRowChecksums(db, 'webhook_url');
+    await maintainRowChecksums(db, 'webhook_url');
   },
 };

@@ -1,6 +1,6 @@
 /** Migration 0027: one-time invitations of users of the dashboard. Released: must not change. */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const invitations: Migration = {
   up: async (db) => {
@@ -15,7 +15,7 @@ export const invitations: Migration = {
       .addColumn('created_at_ms', 'bigint', (column) => column.notNull())
       .addColumn('expires_at_ms', 'bigint', (column) => column.notNull())
       .execute();
-    await setUpRowChecksums(db, 'invitation');
+    await maintainRowChecksums(db, 'invitation');
     const index = db.schema.createIndex('invitation_by_merchant').on('invitation');
     await index.columns(['merchant_id', 'id']).execute();
   },

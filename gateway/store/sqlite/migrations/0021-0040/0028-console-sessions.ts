@@ -1,6 +1,6 @@
 /** Migration 0028: sessions of the console, and links that open operators' sessions. Released: must not change. */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const consoleSessions: Migration = {
   up: async (db) => {
@@ -21,7 +21,7 @@ export const consoleSessions: Migration = {
       .addColumn('token_id', 'integer')
       .addColumn('session_ends_at_ms', 'bigint')
       .execute();
-    await setUpRowChecksums(db, 'console_session');
+    await maintainRowChecksums(db, 'console_session');
     await db.schema
       .createIndex('console_session_by_holder')
       .on('console_session')

@@ -6,7 +6,7 @@
  */
 import type { Migration } from 'kysely';
 import { sql } from '../../../tables/kysely.js';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const merchantEvents: Migration = {
   up: async (db) => {
@@ -19,7 +19,7 @@ export const merchantEvents: Migration = {
       .addColumn('at_ms', 'integer', (column) => column.notNull())
       .addColumn('content', 'text', (column) => column.notNull())
       .execute();
-    await setUpRowChecksums(db, 'staged_event');
+    await maintainRowChecksums(db, 'staged_event');
     await sql`CREATE TRIGGER command_outcome AFTER UPDATE OF state ON command
       WHEN NEW.state IS NOT OLD.state AND NEW.state IN ('done', 'rejected', 'failed', 'expired', 'cancelled')
         AND EXISTS (SELECT 1 FROM webhook_url w, json_each(w.filter, '$.events') e

@@ -1,11 +1,11 @@
 /** Migration 0030: merchants may be closed and reopened. Existing merchants are open. Released: must not change. */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const merchantClosing: Migration = {
   up: async (db) => {
     await db.schema.alterTable('merchant').addColumn('closed_at_ms', 'bigint').execute();
     await db.schema.alterTable('merchant').addColumn('reopened_at_ms', 'bigint').execute();
-    await setUpRowChecksums(db, 'merchant');
+    await maintainRowChecksums(db, 'merchant');
   },
 };

@@ -5,7 +5,7 @@
  * Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const notifications: Migration = {
   up: async (db) => {
@@ -59,6 +59,6 @@ export const notifications: Migration = {
       .columns(['recipient_id', 'next_attempt_at_ms', 'id'])
       .where('next_attempt_at_ms', 'is not', null)
       .execute();
-    for (const table of ['notify_recipient', 'notify_secret', 'notification']) await setUpRowChecksums(db, table);
+    for (const table of ['notify_recipient', 'notify_secret', 'notification']) await maintainRowChecksums(db, table);
   },
 };

@@ -3,13 +3,13 @@
  * its own. Existing URLs have none. Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { setUpRowChecksums } from '../../row-sum-triggers.js';
+import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 
 export const webhookLimits: Migration = {
   up: async (db) => {
     await db.schema.alterTable('webhook_url').addColumn('attempts_per_second', 'real').execute();
     await db.schema.alterTable('webhook_url').addColumn('timeout_ms', 'integer').execute();
     await db.schema.alterTable('webhook_url').addColumn('ca', 'text').execute();
-    await setUpRowChecksums(db, 'webhook_url');
+    await maintainRowChecksums(db, 'webhook_url');
   },
 };

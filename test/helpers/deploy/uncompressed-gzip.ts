@@ -4,19 +4,19 @@
  */
 import zlib from 'node:zlib';
 
-const SWITCH = 'LOCKGATE_STORING_GZIP';
+const SWITCH = 'LOCKGATE_UNCOMPRESSED_GZIP';
 
 /** Returns the environment for a process whose gzip does not compress. */
-export function storingGzip(): NodeJS.ProcessEnv {
+export function uncompressedGzipEnv(): NodeJS.ProcessEnv {
   return { [SWITCH]: '1', NODE_OPTIONS: `--import ${import.meta.url}` };
 }
 
 if (process.env[SWITCH] !== undefined) {
   const { Gzip } = zlib as unknown as { Gzip: new (options?: zlib.ZlibOptions) => zlib.Gzip };
-  class StoringGzip extends Gzip {
+  class UncompressedGzip extends Gzip {
     constructor(options?: zlib.ZlibOptions) {
       super({ ...options, level: zlib.constants.Z_NO_COMPRESSION });
     }
   }
-  Object.assign(zlib, { Gzip: StoringGzip });
+  Object.assign(zlib, { Gzip: UncompressedGzip });
 }

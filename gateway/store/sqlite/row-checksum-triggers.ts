@@ -1,13 +1,13 @@
 /**
  * The column `sum`, the checksum of a table's rows, and the triggers that compute it (quality.md §2, bit rot). A
- * migration that adds a table, or a column to a table, must call {@link setUpRowChecksums} for the table.
+ * migration that adds a table, or a column to a table, must call {@link maintainRowChecksums} for the table.
  *
  * A trigger computes the checksum of the stored row, after SQLite has converted each value to its column's type. A
  * statement on a hot path may set `sum` itself; the trigger then does nothing, which costs half as much.
  */
 import type { Kysely } from 'kysely';
 import { sql } from '../tables/kysely.js';
-import { ROW_SUM } from './row-sum.js';
+import { ROW_CHECKSUM } from './row-checksum.js';
 
 /** The name of the checksum's column. */
 export const SUM_COLUMN = 'sum';
@@ -17,11 +17,8 @@ export function summedColumns(columns: readonly string[]): string[] {
   return columns.filter((column) => column !== SUM_COLUMN);
 }
 
-/**
- * Adds the column and the triggers to a table, and computes the checksums of its rows. After a column is added, call it
- * again, so that the checksum covers the new column.
- */
-export async function setUpRowChecksums(db: Kysely<unknown>, table: string): Promise<void> {
+/** Adds the column and the triggers to a table, and computes the checksums of its rows. May be called repeatedly. */
+export async function maintainRowChecksums(db: Kysely<unknown>, table: string): Promise<void> {
   const columns = await columnsOf(db, table);
   const statements: string[] = [];
   if (columns.includes(SUM_COLUMN))
@@ -29,7 +26,7 @@ export async function setUpRowChecksums(db: Kysely<unknown>, table: string): Pro
   else statements.push(`ALTER TABLE "${table}" ADD COLUMN ${SUM_COLUMN} INTEGER`);
   const summed = summedColumns(columns);
   const sumCall = (prefix: string): string => {
-    return `${ROW_SUM}('${table}', ${summed.map((column) => `${prefix}"${column}"`).join(', ')})`;
+    return `${ROW_CHECKSUM}('${table}', ${summed.map((column) => `${prefix}"${column}"`).join(', ')})`;
   };
   const setSum = `UPDATE "${table}" SET ${SUM_COLUMN} = ${sumCall('NEW.')} WHERE rowid = NEW.rowid`;
   const columnList = summed.map((column) => `"${column}"`).join(', ');

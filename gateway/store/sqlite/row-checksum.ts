@@ -10,7 +10,7 @@ import type { Database } from 'better-sqlite3';
 export type SqlValue = null | bigint | number | string | Buffer;
 
 /** The SQL function that triggers and statements call: `row_sum('table', column, …)`. */
-export const ROW_SUM = 'row_sum';
+export const ROW_CHECKSUM = 'row_sum';
 
 /** The size of the buffer that is reused for each row; a longer row gets a new buffer. */
 const SHARED_BUFFER_BYTES = 16 * 1024;
@@ -29,7 +29,7 @@ const BLOB_TAG = 4;
  * Returns the checksum of these values, as an unsigned 32-bit number. The first value is the table's name, so that a
  * row in the wrong table does not match.
  */
-export function rowSum(values: readonly SqlValue[]): number {
+export function rowChecksum(values: readonly SqlValue[]): number {
   let maxBytes = 0;
   for (const value of values) maxBytes += MAX_HEAD_BYTES + maxBytesOf(value);
   const buffer = maxBytes <= SHARED_BUFFER_BYTES ? sharedBuffer : Buffer.allocUnsafe(maxBytes);
@@ -41,7 +41,7 @@ export function rowSum(values: readonly SqlValue[]): number {
 /** Returns the checksum of a row of `device_state`; null if a value has the wrong type, as in a damaged row. */
 export function stateSum(deviceId: number, state: string, throughUplinkId: number): number | null {
   const hasValidTypes = Number.isSafeInteger(throughUplinkId) && typeof state === 'string';
-  return hasValidTypes ? rowSum(['device_state', BigInt(deviceId), state, BigInt(throughUplinkId)]) : null;
+  return hasValidTypes ? rowChecksum(['device_state', BigInt(deviceId), state, BigInt(throughUplinkId)]) : null;
 }
 
 function maxBytesOf(value: SqlValue): number {
@@ -67,7 +67,7 @@ function put(buffer: Buffer, offset: number, value: SqlValue): number {
  * Adds the function `row_sum` to a connection. Every writing connection needs it: without the function, a write to a
  * table with these triggers fails, so no row is ever without a checksum.
  */
-export function registerRowSum(db: Database): void {
+export function registerRowChecksum(db: Database): void {
   const options = { varargs: true, deterministic: true, safeIntegers: true };
-  db.function(ROW_SUM, options, (...values: unknown[]) => rowSum(values as SqlValue[]));
+  db.function(ROW_CHECKSUM, options, (...values: unknown[]) => rowChecksum(values as SqlValue[]));
 }
