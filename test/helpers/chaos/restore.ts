@@ -33,11 +33,12 @@ export async function restore(site: FaultSite): Promise<void> {
     await site.setLosing(true);
     const copy = backUp(site.server());
     letThrough(gateways);
-    const [lost, ...others] = (await bySlot(gateways)) as [KeptGateway, ...KeptGateway[]];
+    const [lost, ...others] = await bySlot(site);
+    if (lost === undefined) return site.onBroken('gateways were not ready in time after a backup');
     for (let starts = 0; starts < MAX_STARTS; starts += 1) {
       await startOver(site, lost);
       // Its slot may have seemed in use, so that it got a higher one, which the next gateway would not take.
-      if ((await bySlot(gateways))[0] === lost) break;
+      if ((await bySlot(site))[0] === lost) break;
     }
     await realDelay(site.chance.between(Seconds(0), Seconds(4)));
     await standStill(site);
@@ -67,15 +68,28 @@ async function standStill(site: FaultSite): Promise<void> {
   await site.acked();
 }
 
-/** The gateways, the one with the lowest slot first: a gateway that starts takes the lowest free slot. */
-async function bySlot(gateways: readonly KeptGateway[]): Promise<KeptGateway[]> {
-  const slots = await Promise.all(
-    gateways.map(async (gateway) => {
-      const { store } = await gateway.child.get<{ store: string }>('/status');
-      return { gateway, slot: Number(/slot (\d+)$/.exec(store)?.[1]) };
-    }),
-  );
-  return slots.sort((a, b) => a.slot - b.slot).map(({ gateway }) => gateway);
+/**
+ * The gateways, the one with the lowest slot first: a gateway that starts takes the lowest free slot. Waits until all
+ * are ready, since a slow one may have been replaced, and starts again. None if they are not ready in time.
+ */
+async function bySlot(site: FaultSite): Promise<KeptGateway[]> {
+  let slots: readonly { readonly gateway: KeptGateway; readonly slot: number }[] = [];
+  await holdsWithin(READY_LIMIT, async () => {
+    if (!(await areReady(site))) return false;
+    try {
+      slots = await Promise.all(site.gateways.map(async (gateway) => ({ gateway, slot: await slotOf(gateway) })));
+      return true;
+    } catch {
+      // One has ended since it was ready.
+      return false;
+    }
+  });
+  return [...slots].sort((a, b) => a.slot - b.slot).map(({ gateway }) => gateway);
+}
+
+async function slotOf({ child }: KeptGateway): Promise<number> {
+  const { store } = await child.get<{ readonly store: string }>('/status');
+  return Number(/slot (\d+)$/.exec(store)?.[1]);
 }
 
 /** Kills a gateway, and waits until it has started again and is ready. */
