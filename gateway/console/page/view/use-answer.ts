@@ -1,7 +1,7 @@
 /**
  * A hook that loads an answer of the gateway's HTTP interface for a view, and reloads it on demand or regularly. While
- * nobody can see the page, it reloads nothing by itself: many consoles are open all day behind other tabs. Once the page
- * is seen again, it loads at once what it missed.
+ * nobody can see the page, it reloads nothing by itself: many consoles are open all day behind other tabs. Once the
+ * page is seen again, it loads at once what it missed.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/http.js';
