@@ -62,7 +62,7 @@ export class StoreReads extends TableReads {
   readonly description: string;
   readonly marks: MarkStore;
   protected readonly parts: StoreParts;
-  protected readonly mutex = new WriteMutex();
+  protected readonly mutex: WriteMutex;
   /** Statements of Kysely on the connection that only reads. */
   protected readonly readTables: Kysely<Tables>;
   protected readonly log: LogReader;
@@ -76,6 +76,7 @@ export class StoreReads extends TableReads {
     super(readTables, SQLITE);
     this.description = `SQLite, ${parts.file}`;
     this.parts = parts;
+    this.mutex = new WriteMutex((isHurried) => parts.log.hurry(isHurried));
     this.readTables = readTables;
     this.log = new LogReader(parts.reader, parts.log.recent);
     this.lookup = new UplinkLookup(parts.reader, parts.log.memtable);

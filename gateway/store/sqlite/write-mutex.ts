@@ -12,6 +12,9 @@
  * work ends, all of the log's work that waits then starts, and the next exclusive work runs after it. So pings wait for
  * one exclusive transaction at most, however many are queued, and neither kind can starve the other.
  *
+ * The log's writer gathers some writes for up to 20 ms, to share a commit of pings. While exclusive work waits for such
+ * a write, no commit of pings can come: `onHurry` tells the writer to gather nothing.
+ *
  * Work never overtakes earlier work of its own kind, and exclusive work never overtakes the log's. But the log's work
  * may overtake exclusive work that waits: a caller whose uplinks depend on an exclusive write must await it first.
  */
@@ -26,12 +29,20 @@ export class WriteMutex {
   readonly #waitingLog: (() => void)[] = [];
   /** Resolves the calls of `idle` that wait. */
   readonly #waitingIdle: (() => void)[] = [];
+  readonly #onHurry: (isHurried: boolean) => void;
+  #isHurried = false;
+
+  /** @param onHurry called with true when exclusive work waits for the log's work, and with false once it does not */
+  constructor(onHurry: (isHurried: boolean) => void = () => undefined) {
+    this.#onHurry = onHurry;
+  }
 
   /** Runs `work` alone, after the exclusive work and the log's work that was asked for before it. */
   async runExclusive<T>(work: () => T | Promise<T>): Promise<T> {
     await new Promise<void>((start) => {
       this.#waitingExclusive.push(start);
       this.#startExclusive();
+      this.#hurry();
     });
     try {
       return await work();
@@ -39,6 +50,7 @@ export class WriteMutex {
       this.#isExclusive = false;
       this.#startLog();
       this.#startExclusive();
+      this.#hurry();
     }
   }
 
@@ -53,6 +65,7 @@ export class WriteMutex {
     } finally {
       this.#logRunning--;
       this.#startExclusive();
+      this.#hurry();
     }
   }
 
@@ -60,6 +73,13 @@ export class WriteMutex {
   async idle(): Promise<void> {
     while (this.#isExclusive || this.#logRunning > 0)
       await new Promise<void>((resolve) => this.#waitingIdle.push(resolve));
+  }
+
+  #hurry(): void {
+    const isHurried = this.#waitingExclusive.length > 0 && this.#logRunning > 0;
+    if (isHurried === this.#isHurried) return;
+    this.#isHurried = isHurried;
+    this.#onHurry(isHurried);
   }
 
   /** Starts all of the log's work that waits. Exclusive work must not run. */

@@ -2,6 +2,7 @@
 // not affect others, and when the WAL is copied into the database file (checkpoints).
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { Worker } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import type { NewDevice } from '../../../gateway/store/contract/devices/device.js';
@@ -83,6 +84,26 @@ t.test('batched writes share the commits of uplinks', async (t) => {
     'last',
     'metadata is written also without a further commit of uplinks',
   );
+  await log.close();
+});
+
+t.test('a hurried log sends at once what would wait for the next commit', async (t) => {
+  const { file, reader } = await emptyStore(t);
+  const log = await ThreadLog.open({ file, runSize: undefined }, reader);
+  const sent = t.capture(Worker.prototype, 'postMessage', Worker.prototype.postMessage);
+  const written = (): number => sent().length;
+  // In one turn of the event loop, in which no timer sends what waits.
+  const writes: Promise<unknown>[] = [log.append(packCommit(new UplinkSource(4).nextCommit(4)))];
+  for (const name of ['fact-a', 'fact-b']) writes.push(log.writeBatched({ type: 'metadata', name, value: '' }));
+  written();
+  log.hurry(true);
+  t.equal(written(), 1, 'both together');
+  writes.push(log.writeBatched({ type: 'metadata', name: 'fact-c', value: '' }));
+  t.equal(written(), 1, 'and each later one by itself');
+  log.hurry(false);
+  writes.push(log.append(packCommit(new UplinkSource(4).nextCommit(4))));
+  await Promise.all(writes);
+  t.equal(reader.prepare(`SELECT count(*) FROM fact WHERE name IN ('fact-a', 'fact-b', 'fact-c')`).pluck().get(), 3);
   await log.close();
 });
 

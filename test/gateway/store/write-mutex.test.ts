@@ -9,9 +9,11 @@ import { afterThisTurn } from '../../../proto/clock.js';
 
 /** Calls of a mutex whose work ends when the test says so. */
 class Calls {
-  readonly mutex = new WriteMutex();
   /** What happened, in order: "NAME" when the work of this name started, and "NAME ended". */
   readonly seen: string[] = [];
+  /** Each call of the mutex's `onHurry`. */
+  readonly hurried: boolean[] = [];
+  readonly mutex = new WriteMutex((isHurried) => this.hurried.push(isHurried));
   readonly #ends = new Map<string, (error?: Error) => void>();
 
   exclusive(name: string): Promise<void> {
@@ -82,6 +84,27 @@ t.test('the log waits for one exclusive transaction, not for all that are queued
   t.same(calls.seen.slice(8), ['log 3']);
   await calls.end('log 3');
   t.same(calls.seen.slice(10), ['exclusive 3']);
+});
+
+t.test('the log is hurried while exclusive work waits for it, and only then', async (t) => {
+  const calls = new Calls();
+  void calls.exclusive('exclusive 1');
+  void calls.log('log 1');
+  await settled();
+  t.same(calls.hurried, [], 'the log waits for exclusive work');
+  await calls.end('exclusive 1');
+  t.same(calls.hurried, []);
+  void calls.exclusive('exclusive 2');
+  void calls.exclusive('exclusive 3');
+  void calls.log('log 2');
+  t.same(calls.hurried, [true], 'at once, since the log may gather writes for long');
+  await calls.end('log 1');
+  t.same(calls.hurried, [true, false]);
+  await calls.end('exclusive 2');
+  t.same(calls.hurried, [true, false, true], 'exclusive work waits for what the log began meanwhile');
+  await calls.end('log 2');
+  await calls.end('exclusive 3');
+  t.same(calls.hurried, [true, false, true, false]);
 });
 
 t.test('work that fails lets the next work run, and its caller gets the error', async (t) => {

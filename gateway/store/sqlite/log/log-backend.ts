@@ -27,6 +27,11 @@ export interface LogBackend {
   writeBatched(write: BatchedWrite): Promise<void>;
   /** Makes a merchant's write over HTTP. Such writes wait for each other, and delay commits of uplinks only briefly. */
   writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
+  /**
+   * Whether to write at once what would wait to share a transaction: a write that may not run beside the log's waits for
+   * it, and commits of uplinks for that.
+   */
+  hurry(isHurried: boolean): void;
   /** Flushes the whole memtable into the indexes. */
   flushIndexes(): Promise<void>;
   /** Deletes old rows in a chunk of a table. */
@@ -65,6 +70,9 @@ export class InlineLog implements LogBackend {
   async writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome> {
     return this.#writer.write([write])[0] ?? {};
   }
+
+  /** Nothing waits here. */
+  hurry(): void {}
 
   async flushIndexes(): Promise<void> {
     this.#writer.flushIndexes();

@@ -67,6 +67,8 @@ export class ThreadLog implements LogBackend {
   #wasLongList = false;
   /** Set while merchants' writes pause after a long list. */
   #pause: Timer | undefined;
+  /** Whether nothing may wait: neither batched writes for a commit, nor merchants' writes for a pause. */
+  #isHurried = false;
   /** Set while batched writes wait for the next commit. */
   #flushTimer: Timer | undefined;
   /** When the last commit of uplinks was sent (monotonic). */
@@ -131,9 +133,17 @@ export class ThreadLog implements LogBackend {
     return merchant ?? {};
   }
 
+  hurry(isHurried: boolean): void {
+    this.#isHurried = isHurried;
+    if (!isHurried) return;
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    this.#flush();
+  }
+
   /** Sends waiting writes with the next commit of uplinks if one is likely to follow, else at once. */
   #flushSoon(): void {
-    if (monotonicMs() - this.#appendedAtMs > BATCH_WAIT) this.#flush();
+    if (this.#isHurried || monotonicMs() - this.#appendedAtMs > BATCH_WAIT) this.#flush();
     else this.#flushTimer ??= systemClock.after(BATCH_WAIT, () => this.#flush());
   }
 
@@ -167,7 +177,8 @@ export class ThreadLog implements LogBackend {
       if (this.#merchantWrites.length > 0) this.#flushSoon();
     };
     const arePingsComing = monotonicMs() - this.#appendedAtMs < PING_ACTIVITY_WINDOW;
-    if (this.#wasLongList && arePingsComing) this.#pause = systemClock.after(LONG_LIST_PAUSE, resume);
+    if (this.#wasLongList && arePingsComing && !this.#isHurried)
+      this.#pause = systemClock.after(LONG_LIST_PAUSE, resume);
     else resume();
   }
 
