@@ -28,8 +28,8 @@ export interface LogBackend {
   /** Makes a merchant's write over HTTP. Such writes wait for each other, and delay commits of uplinks only briefly. */
   writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
   /**
-   * Whether to write at once what would wait to share a transaction: a write that may not run beside the log's waits for
-   * it, and commits of uplinks for that.
+   * Whether to write at once what would wait to share a transaction: a write that may not run beside the log's waits
+   * for it, and commits of uplinks for that.
    */
   hurry(isHurried: boolean): void;
   /** Flushes the whole memtable into the indexes. */
