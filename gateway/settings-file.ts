@@ -89,7 +89,7 @@ export function settingsFileText(resolved: readonly ResolvedSetting[]): string {
   return [HEAD, ...entries].join('\n');
 }
 
-/** Whether a value contains what is not shown to people either. */
+/** Whether a value contains a secret: then it differs from the text that `lockgate config` and the log show. */
 export function hasSecret(resolved: ResolvedSetting): boolean {
   return shownText(resolved) !== resolved.text;
 }

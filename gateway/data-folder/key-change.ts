@@ -81,10 +81,10 @@ export async function forgetSecrets(paths: SecretPaths, options: KeyChangeOption
     if (existsSync(file)) copySecretFile(file, `${file}.of-another-store`);
     await changeKey(file, options, async (newKeys) => {
       // A URL must have a secret. Nobody learns this one.
-      const unknownSecret = (): Buffer => newKeys.seal(makeWebhookSecret());
+      const makeSealedSecret = (): Buffer => newKeys.seal(makeWebhookSecret());
       const nowMs = clock.now();
       forgotten.push(
-        await store.secrets.forget({ keyId: newKeys.id, unknownSecret, disabledWhy: DISABLED_WHY, nowMs }),
+        await store.secrets.forget({ keyId: newKeys.id, makeSealedSecret, disabledWhy: DISABLED_WHY, nowMs }),
       );
       await store.scrub();
     });

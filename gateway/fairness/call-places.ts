@@ -24,7 +24,7 @@ export const PLACE_LIMITS: PlaceLimits = { perMerchant: 6, total: 8 };
 /** The place of one running call. */
 export interface CallPlace {
   /** Gives the place up for as long as `wait` takes, then waits for a place again. For calls that wait for an event. */
-  readonly waitOutside: <T>(wait: () => Promise<T>) => Promise<T>;
+  readonly waitWithoutPlace: <T>(wait: () => Promise<T>) => Promise<T>;
   /** Gives the place up; to be called once, when the call has ended. */
   readonly leave: () => void;
 }
@@ -63,14 +63,14 @@ export class CallPlaces {
       if (isHeld) this.#release(merchantId);
       isHeld = false;
     };
-    const waitOutside = async <T>(wait: () => Promise<T>): Promise<T> => {
+    const waitWithoutPlace = async <T>(wait: () => Promise<T>): Promise<T> => {
       leave();
       const result = await wait();
       await this.#take(merchantId, signal);
       isHeld = true;
       return result;
     };
-    return { waitOutside, leave };
+    return { waitWithoutPlace, leave };
   }
 
   async #take(merchantId: number, signal: AbortSignal): Promise<void> {

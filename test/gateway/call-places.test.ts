@@ -80,7 +80,7 @@ t.test('a call that waits for an event lends its place, and gets one again after
   });
   const resumed = running
     .get('waiting')
-    ?.waitOutside(async () => await event)
+    ?.waitWithoutPlace(async () => await event)
     .then(() => started.push('back'));
   await call(1, 'other');
   onEvent();
@@ -104,7 +104,7 @@ t.test('a caller who hangs up while the call waits is forgotten; no place is los
   await t.rejects(gone, { name: 'AbortError' });
   await end('first');
   t.same(started, ['first', 'third']);
-  const failed = running.get('third')?.waitOutside(() => Promise.reject(new Error('no event')));
+  const failed = running.get('third')?.waitWithoutPlace(() => Promise.reject(new Error('no event')));
   await t.rejects(failed ?? Promise.resolve(), { message: 'no event' });
   await end('third');
   t.equal(places.running, 0, 'a failed wait does not give the place up twice');

@@ -30,6 +30,7 @@ export const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /** One call, authenticated and validated. */
 export interface Call {
+  /** The store and the services that routes use, such as API keys, users and budgets. */
   readonly parts: MerchantParts;
   /** The caller's merchant; 0 if the route needs no authentication, or takes its token from the body. */
   readonly merchantId: number;
@@ -55,8 +56,11 @@ export interface Call {
   readonly takeRequest: (merchantId: number) => void;
   /** Aborts when the client has hung up. */
   readonly signal: AbortSignal;
-  /** Runs `wait` while other calls run in this call's place; for calls that wait for an event. */
-  readonly waitOutside: <T>(wait: () => Promise<T>) => Promise<T>;
+  /**
+   * Gives up the call's place among the running calls (call-places.ts) while `wait` runs, then waits for a place again.
+   * For calls that wait for an event.
+   */
+  readonly waitWithoutPlace: <T>(wait: () => Promise<T>) => Promise<T>;
   /** Resolves to whether the caller may still make this call; for calls that last long. */
   readonly isStillAllowed: () => Promise<boolean>;
 }
@@ -87,7 +91,10 @@ export interface ResponseTerms {
   readonly isProblem?: boolean;
 }
 
-/** The groups of operations in the documentation. */
+/**
+ * The groups of operations in the documentation. Pets and users are here because the specification of the gateway asks
+ * for a pet registry and a user service too (docs/specification.md).
+ */
 export const TAGS = {
   pets: 'The pet registry.',
   users: 'Users and their sessions.',
@@ -96,7 +103,7 @@ export const TAGS = {
   locks: 'Own locks: what they report, their history, their names.',
   commands: 'Commands to own locks.',
   billing: 'Traffic and statements.',
-  events: 'What webhooks bring, to be read.',
+  events: 'The events that webhooks deliver, for clients that fetch them.',
   health: 'Probes.',
 } as const;
 
@@ -159,7 +166,7 @@ export interface MerchantRoute extends RouteTerms {
   readonly audit?: (call: Call, answer: HttpAnswer) => CallAudit | null;
 }
 
-/** A route without authentication. */
+/** A probe, `/healthz` or `/readyz`: needs no authentication, and answers from the gateway's health alone. */
 export interface HealthRoute extends RouteTerms {
   readonly scheme: 'none';
   readonly answer: (health: Health) => HttpAnswer;
@@ -212,11 +219,12 @@ export function lacksScopeResponse(scope: KeyScope): ResponseTerms {
   return problemResponse(`The API key lacks the scope ${scope}.`);
 }
 
+/** The scope `spec` allows the operations of the specification: pets, users, test webhooks and their tokens. */
 export const LACKS_SPEC: ResponseTerms = lacksScopeResponse('spec');
 
-/** The answer to a body of more than `bytes`; `also` names further limits. */
-export function tooLarge(bytes: number, also = ''): ResponseTerms {
-  return problemResponse(`The body is over ${sizeInWords(bytes)}${also}.`);
+/** The answer to a body of more than `bytes`. `suffix` ends the sentence with further limits of the route. */
+export function tooLarge(bytes: number, suffix = ''): ResponseTerms {
+  return problemResponse(`The body is over ${sizeInWords(bytes)}${suffix}.`);
 }
 
 /** Bytes in words: 16 KiB, 1 MiB, 1,000 bytes. */
@@ -227,9 +235,9 @@ export function sizeInWords(bytes: number): string {
 
 const RETRY_AFTER = { 'retry-after': { description: 'When to try again, in seconds.', type: 'integer' } } as const;
 
-/** The answer to a request over budget; `also` names further limits of the route. */
-export function tooMany(also = ''): ResponseTerms {
-  return problemResponse(`${also}A budget is used up or a quota is full; \`budget\` names it.`, RETRY_AFTER);
+/** The answer to a request over budget. `prefix` names another limit of the route, such as `Over 9 a minute. Or: `. */
+export function tooMany(prefix = ''): ResponseTerms {
+  return problemResponse(`${prefix}A budget is used up or a quota is full; \`budget\` names it.`, RETRY_AFTER);
 }
 
 export const WRONG_TYPE: ResponseTerms = problemResponse('The body does not have the required content type.');

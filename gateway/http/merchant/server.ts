@@ -313,7 +313,7 @@ export class HttpServer {
               this.#options.budgets.takeRequest(merchantId, lengthOf(request));
             },
             signal: hangUp.signal,
-            waitOutside: place?.waitOutside ?? ((wait) => wait()),
+            waitWithoutPlace: place?.waitWithoutPlace ?? ((wait) => wait()),
             isStillAllowed: () => this.#isStillAllowed(route, caller, request),
           };
           return { call, answer: await this.#handleInTurn(route, call) };

@@ -12,7 +12,7 @@ export interface KeyMetadata {
    * it.
    */
   readonly keyId: string | null;
-  /** The key that hashes credentials, sealed; null if it is derived from the key itself. */
+  /** The key that hashes credentials, sealed; null if it is derived from the key that seals the secrets. */
   readonly hashKeySealed: Buffer | null;
   /** Any sealed secret, to test the key with; null if there is none. */
   readonly sample: Buffer | null;
@@ -27,7 +27,7 @@ export interface ForgetRequest {
   /** The id of the new key. */
   readonly keyId: string;
   /** Returns a new random secret, sealed; called for each URL. */
-  readonly unknownSecret: () => Buffer;
+  readonly makeSealedSecret: () => Buffer;
   /** Why the URLs are disabled, as a sentence. */
   readonly disabledWhy: string;
   readonly nowMs: number;

@@ -24,7 +24,10 @@ export const UPLINK_WORD = {
   kindAndBuffered: 7,
   /** The number of bytes that follow. */
   length: 8,
-  /** 8 raw bytes, computed by the writer: a SHA-256 would be a large part of a ping's cost on the event loop. */
+  /**
+   * The first 8 bytes of the SHA-256 of the uplink's bytes, stored as raw bytes instead of a double. The writer
+   * computes it, because SHA-256 would be a large part of a ping's cost on the event loop.
+   */
   digest: 9,
 } as const;
 

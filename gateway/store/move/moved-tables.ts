@@ -18,8 +18,9 @@ export const MOVED_TABLES: readonly string[] = [
 export const LEFT_TABLES: readonly string[] = ['uplink_name', 'uplink_of_device', 'uplink_settled', 'merchant_kept'];
 
 /**
- * The log's positions among the columns of `webhook_url`. In SQLite they are numbers; PostgreSQL has an id for each
- * slot, and the ids that SQLite gave are all in one (contract/log/log-position.ts).
+ * The columns of `webhook_url` that hold a position in the log. In SQLite, a position is one uplink id. In PostgreSQL,
+ * several gateways may write, each with ids of its own (its "slot"), so a position has one id for each slot. The ids
+ * that SQLite assigned are all in the same slot (contract/log/log-position.ts).
  */
 export const POSITION_COLUMNS: ReadonlySet<string> = new Set(['started_after', 'filtered_after', 'filtered_until']);
 

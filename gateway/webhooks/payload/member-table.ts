@@ -13,7 +13,7 @@ interface MemberSchema {
 
 /** The table's row for one member, gathered from the bodies of all ping types. */
 interface MemberRow {
-  /** The ping types whose bodies have the member, and whether each of these bodies has it. */
+  /** The ping types whose bodies may have the member. `isAlways`: every body of that ping type has it. */
   readonly bodies: { readonly pingType: string; readonly isAlways: boolean }[];
   readonly type: string;
   /** Without repetitions. The meaning may differ between ping types. */

@@ -24,8 +24,8 @@ function tileRoute(tiles: CachedTiles): MerchantRoute {
     summary: 'A tile of the map of streets.',
     params: Type.Object({ z: Type.String(), x: Type.String(), y: Type.String() }),
     cost: REQUESTS_PER_TILE,
-    handle: async ({ params, signal, waitOutside }) => {
-      return { status: 200, ...(await waitOutside(() => tileAnswer(tiles, params, signal))) };
+    handle: async ({ params, signal, waitWithoutPlace }) => {
+      return { status: 200, ...(await waitWithoutPlace(() => tileAnswer(tiles, params, signal))) };
     },
   });
 }

@@ -114,10 +114,10 @@ async function answerEvents(call: Call): Promise<HttpAnswer> {
   try {
     let page = await read();
     while (page.events.length === 0 && page.isAtEnd && !waiting.isOver()) {
-      await call.waitOutside(() => waiting.next());
+      await call.waitWithoutPlace(() => waiting.next());
       page = await read();
       // Most wake-ups may be for events that the filter leaves out, so reads of one call keep a distance.
-      if (page.events.length === 0) await call.waitOutside(() => pause(MIN_READ_DISTANCE));
+      if (page.events.length === 0) await call.waitWithoutPlace(() => pause(MIN_READ_DISTANCE));
     }
     return await pageOf(call, listKey, page);
   } finally {

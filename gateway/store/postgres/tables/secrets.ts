@@ -49,7 +49,7 @@ export class Secrets implements SecretStore {
   async recordKeyId(keyId: string): Promise<void> {
     await this.#exclusive('record the key', async (sql) => {
       await putMetadata(sql, KEY_ID_METADATA, keyId);
-      // Without this entry, the key that hashes credentials is derived from the key itself.
+      // Without this entry, the key that hashes credentials is derived from the key that is recorded here.
       await sql.run('DELETE FROM fact WHERE name = @name', { name: HASH_KEY_METADATA });
     });
   }
@@ -78,6 +78,7 @@ export class Secrets implements SecretStore {
           count += 1;
         }
       }
+      // All headers are sealed by now: openSecrets seals unencrypted ones first.
       for (const { id, headers } of await sql.all<HeadersRow>('SELECT id, headers FROM webhook_url')) {
         const resealed = mapValues(headers, (value) => {
           count += 1;
@@ -91,7 +92,7 @@ export class Secrets implements SecretStore {
     });
   }
 
-  forget({ keyId, unknownSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
+  forget({ keyId, makeSealedSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
     return this.#exclusive('forget secrets', async (sql) => {
       const forgotten = await readForgotten(sql, nowMs);
       await sql.run('DELETE FROM webhook_old_secret');
@@ -101,7 +102,7 @@ export class Secrets implements SecretStore {
       for (const { id } of forgotten.urls)
         await sql.run(
           `UPDATE webhook_url SET secret_sealed = @secret, headers = '{}', headers_sealed = 1 WHERE id = @id`,
-          { id, secret: unknownSecret() },
+          { id, secret: makeSealedSecret() },
         );
       await sql.run(`UPDATE webhook_url SET state = 'disabled', disabled_why = @disabledWhy`, { disabledWhy });
       await sql.run('UPDATE credential SET revoked_at_ms = @nowMs WHERE revoked_at_ms IS NULL', { nowMs });

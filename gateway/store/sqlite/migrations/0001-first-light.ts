@@ -53,12 +53,14 @@ async function createLog(db: Schema): Promise<void> {
     .addColumn('received_at_ms', 'integer', (column) => column.notNull())
     .addColumn('buffered', 'integer', (column) => column.notNull())
     .execute();
+  // These columns identify an uplink, so a repeated one is not stored twice. Migration 0009 drops the index.
   await db.schema
     .createIndex('uplink_by_name')
     .unique()
     .on('uplink')
     .columns(['credential_id', 'boot', 'sequence', 'digest'])
     .execute();
+  // Kind 0 is a lock's answer to a command. Higher kinds are events for merchants.
   await db.schema
     .createIndex('uplink_as_event')
     .on('uplink')

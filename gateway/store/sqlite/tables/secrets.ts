@@ -97,7 +97,7 @@ export class SqliteSecrets implements SecretStore {
     });
   }
 
-  forget({ keyId, unknownSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
+  forget({ keyId, makeSealedSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
     return writeExclusively(this.#parts, 'forget secrets', (db) => {
       const forgotten = readForgotten(db, nowMs);
       // Merchants' recipients go (their ids are above the operators'): without a secret nothing can be signed for them.
@@ -107,7 +107,7 @@ export class SqliteSecrets implements SecretStore {
       const clearUrl = db.prepare(
         `UPDATE webhook_url SET secret_sealed = ?, headers = '{}', headers_sealed = 1 WHERE id = ?`,
       );
-      for (const { id } of forgotten.urls) clearUrl.run(unknownSecret(), id);
+      for (const { id } of forgotten.urls) clearUrl.run(makeSealedSecret(), id);
       db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ?`).run(disabledWhy);
       db.prepare('UPDATE credential SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
       db.prepare('UPDATE api_key SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
