@@ -46,8 +46,8 @@ export interface Bug {
   /** Gives the lock's behaviour the bug. */
   readonly wrapStep?: StepWrapper;
   /**
-   * Gives the lock's connection the bug. No MQTT server accepts such a connection, so the bug exists only in virtual
-   * runs, which simulate locks without a gateway.
+   * Gives the lock's connection the bug. It is impossible over a real MQTT connection, so the bug exists only in
+   * virtual runs, which simulate locks without a gateway.
    */
   readonly wrapVirtualLink?: (open: OpenLink) => OpenLink;
 }

@@ -15,7 +15,10 @@ import { RUN_STARTS_MS, traceOf } from '../helpers/sim/judged-run.js';
 
 type Options = Omit<VirtualOptions, 'sink' | 'diary' | 'anyOrder' | 'onFiring' | 'range'>;
 
-/** The lines of a run with one clock for all locks, written by the slow writer. */
+/**
+ * The lines of a run whose locks share one clock, written by `TraceRecorder`, which makes a string for each line. They
+ * include `world` events, which record what truly happened: they are made from each lock's own log, its diary.
+ */
 function traceOfOneClock(options: Options): string[] {
   const lines: string[] = [];
   const recorder = new TraceRecorder((line) => lines.push(line));
@@ -30,7 +33,10 @@ function traceOfOneClock(options: Options): string[] {
   return lines;
 }
 
-/** A bug that does nothing wrong: its lock takes every step in full. */
+/**
+ * Turns shortened steps off, and changes nothing else: its step function only calls the healthy one. Steps are
+ * shortened only for locks without a bug.
+ */
 const FULL_STEPS: Bug = {
   name: 'full-steps',
   rule: null,
@@ -44,13 +50,14 @@ const MIXES = [undefined, 'high=3,recovery=1', 'mid+ride=2,low-battery=1,airplan
 
 /** The options of a run; `pace` says how eventful the locks' days are. */
 function optionsOf(seed: number, mix: string | undefined, pace: 'everyday' | 'lively'): Options {
-  // The high window opens at 07:00 for many locks at once. In the lively pace much happens within minutes.
+  // An everyday run lasts from midnight until after 07:00, when many locks in mode HIGH connect at once. A lively run
+  // can be short, since much happens within minutes.
   const size = pace === 'lively' ? { locks: 6, days: 0.2 } : { locks: 30, days: 0.4 };
   return { seed, pace, ...size, startMs: RUN_STARTS_MS, ...(mix !== undefined && { mix: parseMix(mix) }) };
 }
 
 for (const pace of ['everyday', 'lively'] as const) {
-  t.test(`locks that are simulated one after another make the bytes of one clock, ${pace}`, async (t) => {
+  t.test(`locks that are simulated one after another write the same trace as with one clock, ${pace}`, async (t) => {
     for (const [seed, mix] of MIXES.entries()) {
       const options = optionsOf(seed, mix, pace);
       const expected = traceOfOneClock(options);
@@ -59,7 +66,7 @@ for (const pace of ['everyday', 'lively'] as const) {
     }
   });
 
-  t.test(`shortened steps make the bytes of full steps, ${pace}`, async (t) => {
+  t.test(`shortened steps write the same trace as full steps, ${pace}`, async (t) => {
     for (const [seed, mix] of MIXES.entries()) {
       const faults = seed === 0 ? [] : parseFaults('all');
       const options = { ...optionsOf(100 + seed, mix, pace), faults, world: true };
@@ -86,7 +93,7 @@ t.test('the length of the steps in which a run advances changes no byte', async 
   t.strictSame(lines, traceOf(options));
 });
 
-/** The lines of a run whose locks are divided into so many shares, as several threads make it. */
+/** The lines of a run whose locks are divided into this number of shares, as for several threads. */
 function traceOfShares(options: Options, shares: number): string[] {
   const lines: string[] = [];
   const traced = { ...options, world: true, note: '' };
@@ -106,7 +113,7 @@ function traceOfShares(options: Options, shares: number): string[] {
 }
 
 for (const pace of ['everyday', 'lively'] as const) {
-  t.test(`shares of the locks, joined, make the bytes of one run, ${pace}`, async (t) => {
+  t.test(`a run divided into shares of the locks writes the same trace as an undivided one, ${pace}`, async (t) => {
     for (const [seed, mix] of MIXES.entries()) {
       const options = optionsOf(200 + seed, mix, pace);
       const expected = traceOf({ ...options, world: true });

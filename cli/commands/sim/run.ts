@@ -39,5 +39,5 @@ function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {
   if (flags.jobs !== undefined) throw refuse('--jobs', 'a live run has one thread');
   if (flags.world) throw refuse('--world', 'a live run writes no trace');
   const bug = bugs.find((assignment) => assignment.bug.wrapVirtualLink !== undefined)?.bug.name;
-  if (bug !== undefined) throw refuse(`--bug ${bug}`, 'no MQTT server accepts it');
+  if (bug !== undefined) throw refuse(`--bug ${bug}`, 'it is impossible over a real MQTT connection');
 }

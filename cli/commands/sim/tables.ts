@@ -22,7 +22,7 @@ export function printBugs(asJson = false): void {
     { title: 'WHAT THE LOCK DOES', show: (row) => row.sentence, prose: true },
     { title: 'SHOWN BY', show: (row) => row.shows, optional: true },
   ]);
-  print('\n* Virtual runs only: no MQTT server accepts it.');
+  print('\n* Virtual runs only: impossible over a real MQTT connection.');
   print('† No rule detects it: compare the trace with what truly happened (sim run --world).');
 }
 

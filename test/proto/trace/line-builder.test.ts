@@ -48,7 +48,7 @@ t.test('values are written as JSON.stringify writes them', async (t) => {
   );
 });
 
-t.test('lines of pings, connects and disconnects are those of the slow writer', async (t) => {
+t.test('lines of pings, connects and disconnects are those of traceEventLine', async (t) => {
   const mac = macFromWire('A6C138F0E1D2');
   if (mac === undefined) throw new Error('the MAC is invalid');
   const atMs = Date.UTC(2026, 1, 28, 23, 59, 59, 7);

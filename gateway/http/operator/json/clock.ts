@@ -20,10 +20,10 @@ export const ClockAnswer = Type.Object({
   locks_needed: OrNull(Type.Integer()),
 });
 
-/** How fast the run's clock goes. */
+/** The speed of the run's clock (wall-clock time, except in a sped-up simulation). */
 export const RunSpeed = Type.Number({
   exclusiveMinimum: 0,
-  description: 'Seconds of the run’s clock per second: 1, or more in a demonstration.',
+  description: 'Seconds by which run_clock advances per second of real time: 1, or more in a demonstration.',
 });
 
 /** The JSON form of a reading of the clock; a time whose year has no date form becomes null. */

@@ -20,7 +20,7 @@ export class UplinkLookup {
   readonly #latest: Statement;
   readonly #shown: Statement;
   readonly #event: Statement;
-  readonly #notErased: Statement;
+  readonly #uplink: Statement;
 
   /** `db` is a reading connection; `memtable` is updated after each commit of the log's writer. */
   constructor(db: Database, memtable: UplinkMemtable) {
@@ -43,8 +43,10 @@ export class UplinkLookup {
     );
     const selectById = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
     this.#shown = db.prepare(`${selectById} AND ${IS_SHOWN}`);
+    // Events for merchants are pings, and rows that are no uplinks (webhooks/merchant-event.ts). Kind 0 is an
+    // acknowledgement of a command, and an erased uplink has kind -1.
     this.#event = db.prepare(`${selectById} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
-    this.#notErased = db.prepare(`${selectById} AND ${IS_UPLINK}`);
+    this.#uplink = db.prepare(`${selectById} AND ${IS_UPLINK}`);
   }
 
   /** Returns the digests of the uplinks with one key; one empty digest represents all erased uplinks. */
@@ -58,7 +60,7 @@ export class UplinkLookup {
     return digests;
   }
 
-  /** Returns the event with this key, content and MAC; null if there is none. */
+  /** Returns the event for merchants with this key, content and MAC address; null if there is none. */
   findEvent(key: {
     credentialId: number;
     boot: number;
@@ -75,7 +77,7 @@ export class UplinkLookup {
 
   /** Returns the unerased uplinks with this key, of any merchant, in the order of arrival. */
   findAllWithKey(credentialId: number, boot: number, sequence: number): StoredUplink[] {
-    const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#notErased.get(id) as UplinkRow | undefined);
+    const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#uplink.get(id) as UplinkRow | undefined);
     return rows.filter((row) => row !== undefined).map(toUplink);
   }
 
