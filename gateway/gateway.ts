@@ -174,7 +174,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   const { clocks, clock, wallClock } = await startClocks(options, base);
   const interfaces = await startInterfaces(config, options, base, metrics);
   const audit = await startAudit(base, wallClock);
-  const notifyParts = { keys, clock, wallClock, dates: clocks.wall };
+  const notifyParts = { keys, clock, wallClock, confirmedWallClock: clocks.wall };
   const { notices, notifier } = await startNotifications(config, options, base, notifyParts);
   const usage = await startUsage(base, options.usageClock ?? clocks.wall, clock);
   const deliveryParts = { store, keys, events, runClock: clock };

@@ -1,6 +1,6 @@
 /**
  * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of forbidden-bugs.ts: the lock does what it
- * must not. missing-bugs.ts and missing-wrappers.ts use some of them too.
+ * must not. omission-bugs.ts and omission-wrappers.ts use some of them too.
  *
  * A step function (proto/power/step/) changes the lock's state (`Draft`) in place, appends to `effects` what the lock
  * does, and returns when the lock must next wake up, ms since the epoch. Of the effects, `made` says that the lock made

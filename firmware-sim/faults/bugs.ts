@@ -12,10 +12,10 @@ import type { OpenLink } from '../link/link.js';
 import type { StepFunction } from '../lock/lock.js';
 import type { Bug } from './bug.js';
 import { FORBIDDEN_BUGS } from './forbidden-bugs.js';
-import { MISSING_BUGS, UNSEEN_BUGS } from './missing-bugs.js';
+import { OMISSION_BUGS, UNSEEN_BUGS } from './omission-bugs.js';
 
 /** The table: a bug for each rule, in the order of the rules, and then those that break no rule. */
-export const BUGS: readonly Bug[] = Object.freeze([...FORBIDDEN_BUGS, ...MISSING_BUGS, ...UNSEEN_BUGS]);
+export const BUGS: readonly Bug[] = Object.freeze([...FORBIDDEN_BUGS, ...OMISSION_BUGS, ...UNSEEN_BUGS]);
 
 /** A bug, and how many locks of a fleet have the bug; null for all locks. */
 export interface BugAssignment {

@@ -1,7 +1,7 @@
 /**
  * Firmware bugs of simulated locks that do what a lock must not do: one for each rule of the first table of protocol.md
  * §3, and for `boot-back`. The *high window* is the part of the day in which a lock in HIGH keeps its connection open.
- * Bugs of locks that leave something out are in missing-bugs.ts. Pure data.
+ * Bugs of locks that leave something out are in omission-bugs.ts. Pure data.
  */
 import { Hours, Minutes } from '../../proto/clock.js';
 import type { Draft } from '../../proto/power/step/state.js';

@@ -1,4 +1,7 @@
-/** Builds and starts the parts for notices and notifications. Only gateway.ts may import this file. */
+/**
+ * Builds and starts the notices, stored conditions that an operator should know about, and the notifier, which sends
+ * them and troubles of webhook URLs as notifications to notify URLs. Only gateway.ts may import this file.
+ */
 import { type Clock, Seconds } from '../../proto/clock.js';
 import type { Config } from '../config.js';
 import type { Keys } from '../data-folder/keys.js';
@@ -17,12 +20,12 @@ const NOTIFICATION_GRACE = Seconds(1);
 /** What the notices and the notifier need besides the base. */
 interface NotificationParts {
   readonly keys: Keys;
-  /** The run's clock. */
+  /** Stamps the gateway's events: wall-clock time, except in a sped-up simulation. */
   readonly clock: Clock;
-  /** Wall-clock time, for notices. */
+  /** Stamps notices. The confirmed date (clocks/clock-guard.ts), unless a test replaces it. */
   readonly wallClock: Clock;
-  /** The confirmed wall clock, for deliveries. */
-  readonly dates: Clock;
+  /** Stamps deliveries. The confirmed date: it does not follow a doubtful jump of the machine's clock. */
+  readonly confirmedWallClock: Clock;
 }
 
 /** Starts the notices and the notifier. They start before the parts that cause notices, and so stop after these. */
@@ -30,13 +33,14 @@ export async function startNotifications(
   config: Config,
   options: GatewayOptions,
   { store, events, health, now, started }: GatewayBase,
-  { keys, clock, wallClock, dates }: NotificationParts,
+  { keys, clock, wallClock, confirmedWallClock }: NotificationParts,
 ): Promise<{ readonly notices: Notices; readonly notifier: Notifier }> {
+  const deliveryDates = options.deliveryDates ?? options.deliveryClock ?? confirmedWallClock;
   const notifier = await Notifier.start(
     {
       ...{ store, keys, events, runClock: clock },
       connections: new GuardedConnections(config.allowWebhookRange, options.lookUp),
-      deliveryClock: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
+      deliveryClock: new DeliveryClock(deliveryDates, options.deliveryClock),
       userAgent: `lockgate/${VERSION}`,
       random: options.random ?? cryptoRandom,
     },
@@ -45,8 +49,9 @@ export async function startNotifications(
   started.push(stopStep('the notifications', () => notifier.stop(NOTIFICATION_GRACE)));
   const isStoreFailing = (): boolean => health.isStoreFailing;
   const onWritten = (): void => notifier.wake();
-  const { slot, locks } = store.ownership;
-  const gateway = locks.isSole ? undefined : `gateway ${slot}`;
+  // Notices name the gateway only if several gateways share the store, each with its own cellular locks.
+  const { slot, locks: lockOwnership } = store.ownership;
+  const gateway = lockOwnership.isSole ? undefined : `gateway ${slot}`;
   const notices = await Notices.start({ store, events, clock: wallClock, now, isStoreFailing, onWritten, gateway });
   started.push(stopStep('the notices', () => notices.stop()));
   return { notices, notifier };

@@ -49,8 +49,8 @@ Example:
   $ lockgate db move --data ./data --to postgres://lockgate@db.example.com/lockgate`;
 
 const MIGRATE_HELP = `
-No gateway may run on the store; "serve" does the same at its start. The only way back is the copy of the old file,
-whose name has its version and the time. Delete the copy when the new version works.
+No gateway may run on the store; "serve" does the same at its start. The old file is copied first; the name of the copy
+has the old version and the time. This copy is the only way back. Delete it when the new version works.
 
 Example:
   $ lockgate db migrate --dry-run

@@ -15,11 +15,11 @@ import { notices } from './migrations/0008-notices.js';
 import { narrowLog } from './migrations/0009-narrow-log.js';
 import { rowChecksums } from './migrations/0010-row-sums.js';
 import { audit } from './migrations/0011-audit.js';
-import { statePlace } from './migrations/0012-state-place.js';
-import { seenAndHeld } from './migrations/0013-seen-and-held.js';
+import { stateLastUplink } from './migrations/0012-state-place.js';
+import { webhookFailingAndHold } from './migrations/0013-seen-and-held.js';
 import { refusals } from './migrations/0014-refusals.js';
 import { reflashMarks } from './migrations/0015-reflash-marks.js';
-import { kept } from './migrations/0016-kept.js';
+import { quotasAndUsernameKeys } from './migrations/0016-kept.js';
 import { keyScopes } from './migrations/0017-key-scopes.js';
 import { lockNames } from './migrations/0018-lock-names.js';
 import { idempotency } from './migrations/0019-idempotency.js';
@@ -51,11 +51,11 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0009-narrow-log': narrowLog,
   '0010-row-sums': rowChecksums,
   '0011-audit': audit,
-  '0012-state-place': statePlace,
-  '0013-seen-and-held': seenAndHeld,
+  '0012-state-place': stateLastUplink,
+  '0013-seen-and-held': webhookFailingAndHold,
   '0014-refusals': refusals,
   '0015-reflash-marks': reflashMarks,
-  '0016-kept': kept,
+  '0016-kept': quotasAndUsernameKeys,
   '0017-key-scopes': keyScopes,
   '0018-lock-names': lockNames,
   '0019-idempotency': idempotency,

@@ -1,8 +1,8 @@
 /**
  * Runs the attempts to deliver events (stored pings) to one URL, each from its start until its outcome is stored. The
  * worker (url-worker.ts) decides which attempt starts when. The URL's cursor is the position before its oldest events
- * without an outcome. An event gets a row in the store's table of deliveries only if its first attempt does not
- * succeed.
+ * without an outcome. The store's table of deliveries has no row for an event whose first attempt succeeds, unless the
+ * event first had to wait for an earlier event of its lock (`storeBlocked`).
  *
  * An attempt ends in one of four ways:
  *
@@ -12,7 +12,7 @@
  *   to its place in the queue.
  * - It was *cut off* by the worker's stop. Nothing is stored, and the next worker attempts the event again.
  * - Its outcome is *set aside*, since the store refuses this outcome only (progress-recorder.ts). Until the outcome is
- *   stored, the event is not attempted; at an ordered URL, neither are the lock's later events.
+ *   stored, the event is not attempted. At an ordered URL, the lock's later events wait too if the outcome is pending.
  *
  * An event whose stored ping is damaged is not attempted. It gets a row with the state `damaged`.
  */
@@ -39,7 +39,7 @@ import type { UrlRetries } from './url-retries.js';
 
 export interface AttemptRunnerParts extends DeliverySenderParts {
   readonly store: Store;
-  /** The run's clock, for events. */
+  /** Stamps the gateway's events: wall-clock time, except in a sped-up simulation. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
   readonly stalled: StalledUrls;
@@ -124,7 +124,10 @@ export class AttemptRunner {
     if (record.outcome.state !== 'pending') await order?.release(event.deviceId);
   }
 
-  /** Stores delivery rows for events that wait for an earlier event of their lock. The rows are due at once. */
+  /**
+   * Stores delivery rows for events that wait for an earlier event of their lock, so that the cursor can pass them. The
+   * rows are due at once.
+   */
   async storeBlocked(events: readonly StoredUplink[]): Promise<void> {
     const { queue, retries, order } = this.#state;
     const atMs = this.#parts.deliveryClock.now();
@@ -178,8 +181,8 @@ export class AttemptRunner {
   }
 
   /**
-   * Makes no attempt at the event until the store accepts its outcome. After `delivered`, the lock's later events need
-   * not wait.
+   * Makes no attempt at the event until the store accepts its outcome. The lock's later events wait only if the outcome
+   * is `pending`, since the event is final after `delivered` and `dead`.
    */
   #setAside({ id, deviceId }: StoredUplink, { outcome }: AttemptRecord): void {
     const blocksLock = this.#state.order !== undefined && outcome.state === 'pending';

@@ -19,7 +19,7 @@ t.test('the finding with the lowest line is chosen, whatever the order in which 
   findings.add(finding('out-of-range', 3));
   findings.end();
   t.equal(findings.wanted?.line, 1);
-  t.same(findings.firstLines, [1, 2, 3, 4, 5, 6], 'only six findings are held');
+  t.same(findings.firstFindingLines, [1, 2, 3, 4, 5, 6], 'only six findings are held');
   t.same(findings.rules, ['after-close', 'out-of-range']);
 });
 
@@ -32,7 +32,7 @@ t.test('if a line is given, the finding of the rule at this line is chosen, or n
   withoutLine900.add(finding('after-close', 4));
   withoutLine900.end();
   t.equal(withoutLine900.wanted, undefined);
-  t.same(withoutLine900.firstLines, [4]);
+  t.same(withoutLine900.firstFindingLines, [4]);
 });
 
 t.test('a finding that a later line withdraws is not chosen', async (t) => {

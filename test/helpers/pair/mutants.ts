@@ -15,7 +15,7 @@ import {
   sendUnaskedLocate,
   setClockBehind,
   stepClockBackAtClose,
-} from '../../../firmware-sim/faults/missing-wrappers.js';
+} from '../../../firmware-sim/faults/omission-wrappers.js';
 import { Hours } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel, type StateRow, type TriggerRow } from '../../../proto/power/model.js';
 import { NEVER } from '../../../proto/power/step/reading.js';

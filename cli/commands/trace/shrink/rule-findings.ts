@@ -57,7 +57,7 @@ export class RuleFindings implements FindingSink {
   }
 
   /** The lines of the first findings of the rule. */
-  get firstLines(): number[] {
+  get firstFindingLines(): number[] {
     return this.#first.map(({ line }) => line);
   }
 

@@ -40,8 +40,7 @@ const MAX_LISTED_LINES = 5;
 /** The findings of a trace and its size. */
 interface CheckResult {
   readonly findings: RuleFindings;
-  /** The number of lines. */
-  readonly lines: number;
+  readonly lineCount: number;
 }
 
 /**
@@ -65,7 +64,7 @@ export async function shrinkTrace(file: string, flags: ShrinkFlags): Promise<voi
       return;
     }
     const target: ShrinkTarget = { ...original, mac: macOf(original) };
-    const shrinking = new Shrinking(await collectEvents(secondFile, target, checked.lines), target);
+    const shrinking = new Shrinking(await collectEvents(secondFile, target, checked.lineCount), target);
     await search(file, shrinking);
     const lines = traceLines(file, target, shrinking.best);
     const findingsAfter = checkLines(lines);
@@ -80,7 +79,7 @@ export async function shrinkTrace(file: string, flags: ShrinkFlags): Promise<voi
     report(file, flags, {
       original,
       shrunk,
-      originalLines: checked.lines,
+      originalLineCount: checked.lineCount,
       lines,
       rulesOfNewFindings,
       shrinking,
@@ -107,9 +106,9 @@ async function checkTrace(file: string, flags: ShrinkFlags, copyTo: string | und
   const findings = new RuleFindings(flags.rule, flags.line);
   const withCoverage = false;
   let check: TraceCheck | undefined;
-  let lines = 1;
+  let lineCount = 1;
   const sink = copyTo === undefined ? undefined : new LineSink(copyTo);
-  const progress = new ProgressLine(() => `${sanitizeLine(file)}: judged ${lines.toLocaleString('en-US')} lines`);
+  const progress = new ProgressLine(() => `${sanitizeLine(file)}: judged ${lineCount.toLocaleString('en-US')} lines`);
   try {
     await readTraceFile(file, {
       header: (header) => {
@@ -118,7 +117,7 @@ async function checkTrace(file: string, flags: ShrinkFlags, copyTo: string | und
         sink?.write(traceHeaderLine(header));
       },
       event: (event, line, raw) => {
-        lines = line;
+        lineCount = line;
         check?.judge(event, line);
         sink?.write(traceEventLine(event, raw ?? undefined));
       },
@@ -129,15 +128,15 @@ async function checkTrace(file: string, flags: ShrinkFlags, copyTo: string | und
     sink?.end();
   }
   findings.end();
-  return { findings, lines };
+  return { findings, lineCount };
 }
 
 /** The finding that the shrunk trace must still have: the one at the line of the flag, otherwise the rule's first. */
 function findTarget(file: string, { findings }: CheckResult, { rule, line }: ShrinkFlags): RuleFinding | undefined {
-  const { wanted, firstLines } = findings;
-  if (line === undefined || wanted !== undefined || firstLines.length === 0) return wanted;
-  const listed = firstLines.slice(0, MAX_LISTED_LINES);
-  const more = firstLines.length > listed.length ? ', …' : '';
+  const { wanted, firstFindingLines } = findings;
+  if (line === undefined || wanted !== undefined || firstFindingLines.length === 0) return wanted;
+  const listed = firstFindingLines.slice(0, MAX_LISTED_LINES);
+  const more = firstFindingLines.length > listed.length ? ', …' : '';
   const expected = `expected one of the lines ${listed.join(', ')}${more}`;
   throw new LockgateError('input-line', `${displayName(file)}:${line} has no finding of ${rule}: ${expected}`);
 }
@@ -151,7 +150,7 @@ function reportNone(file: string, { findings }: CheckResult, { rule, json }: Shr
 }
 
 /** The second pass: collects the events of the finding's lock. */
-async function collectEvents(file: string, target: ShrinkTarget, lines: number): Promise<LockEvents> {
+async function collectEvents(file: string, target: ShrinkTarget, lineCount: number): Promise<LockEvents> {
   let evidence: Evidence | undefined;
   await readTraceFile(file, {
     header: (header) => {
@@ -159,7 +158,7 @@ async function collectEvents(file: string, target: ShrinkTarget, lines: number):
     },
     event: (event, line, raw) => evidence?.add(event, line, raw),
   });
-  return evidence?.end(lines) ?? { lock: null, lines: [] };
+  return evidence?.end(lineCount) ?? { lock: null, lines: [] };
 }
 
 /** Searches for the smallest trace, in slices. @throws LockgateError `input-trace` if too many lines are needed */
@@ -214,8 +213,7 @@ interface ShrinkResult {
   readonly original: RuleFinding;
   /** The same finding in the shrunk trace. */
   readonly shrunk: TraceFinding;
-  /** The number of lines of the original trace. */
-  readonly originalLines: number;
+  readonly originalLineCount: number;
   readonly lines: readonly string[];
   /** The rules of findings that only the shrunk trace has. The original may have other findings of these rules. */
   readonly rulesOfNewFindings: readonly string[];
@@ -224,12 +222,12 @@ interface ShrinkResult {
 }
 
 function report(file: string, flags: ShrinkFlags, result: ShrinkResult): void {
-  const { original, shrunk, originalLines, lines, rulesOfNewFindings, shrinking, startedAtMs } = result;
+  const { original, shrunk, originalLineCount, lines, rulesOfNewFindings, shrinking, startedAtMs } = result;
   const { tests } = shrinking;
   if (flags.json) {
     const seconds = (monotonicMs() - startedAtMs) / Seconds(1);
     const finding = { rule: original.rule, mac: original.mac, severity: original.severity, message: original.message };
-    const from = { file, line: original.line, lines: originalLines };
+    const from = { file, line: original.line, lines: originalLineCount };
     const to = { file: flags.out, line: shrunk.line, lines: lines.length };
     const keptLines = shrinking.best.lines.map(({ line }) => line);
     printJson({
@@ -247,7 +245,7 @@ function report(file: string, flags: ShrinkFlags, result: ShrinkResult): void {
   const count = (number: number): string => number.toLocaleString('en-US');
   printNote(sanitizeLine(`${original.mac} ${original.rule}: ${original.message}`));
   const outFile = flags.out === undefined ? '' : ` in ${flags.out}`;
-  const counts = `${count(lines.length)} of ${count(originalLines)} lines${outFile}`;
+  const counts = `${count(lines.length)} of ${count(originalLineCount)} lines${outFile}`;
   printNote(`${counts}; line ${original.line} is now line ${shrunk.line}.`);
   if (rulesOfNewFindings.length > 0)
     printNote(`Because lines are missing, the shrunk trace has new findings of ${rulesOfNewFindings.join(', ')}.`);

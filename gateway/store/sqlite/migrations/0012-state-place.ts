@@ -7,7 +7,7 @@ import type { Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
-export const statePlace: Migration = {
+export const stateLastUplink: Migration = {
   up: async (db) => {
     await db.schema
       .alterTable('device_state')

@@ -6,7 +6,7 @@
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';
 
-export const seenAndHeld: Migration = {
+export const webhookFailingAndHold: Migration = {
   up: async (db) => {
     await db.schema
       .alterTable('webhook_url')

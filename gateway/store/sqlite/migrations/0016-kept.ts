@@ -9,7 +9,7 @@ import { maintainRowChecksums } from '../row-checksum-triggers.js';
 import { quotaCountStatements } from '../tables/people/quota-counts.js';
 import { USERNAME_KEY } from '../tables/people/username-key.js';
 
-export const kept: Migration = {
+export const quotasAndUsernameKeys: Migration = {
   up: async (db) => {
     await db.schema.alterTable('user_account').addColumn('username_key', 'text').execute();
     await sql.raw(`UPDATE user_account SET username_key = ${USERNAME_KEY}(username)`).execute(db);

@@ -97,7 +97,7 @@ export const HOUSEKEEPING: readonly CommandCase[] = [
   },
   {
     command: 'db move',
-    shows: { reason: 'It needs a database; test/gateway/store/postgres/move.slow.test.ts has one.' },
+    shows: { reason: 'A successful move needs PostgreSQL; test/gateway/store/postgres/move.slow.test.ts tests it.' },
     // The text after the scheme is not quoted: it may have a password.
     wrong: ['--to mysql://ann:secret@db/x --data closed', /--to is not the URL of a database: expected postgres:/],
     refused: '--to postgres://127.0.0.1:1/none --data closed',

@@ -20,9 +20,10 @@ import {
   setClockBehind,
   stepClockBackAtClose,
   swapCoordinates,
-} from './missing-wrappers.js';
+} from './omission-wrappers.js';
 
-const BY_TRUTH = 'no rule sees it: compare with the world, or look for the row "not seen" of a certificate';
+const NO_RULE_FINDS_IT =
+  'no rule finds it: compare with what happened, or look for "not seen" in a report of "lockgate trace certify"';
 
 /** The model with one member changed in all its states. */
 function changeStates(model: PowerModel, change: Partial<StateRow>): PowerModel {
@@ -30,7 +31,7 @@ function changeStates(model: PowerModel, change: Partial<StateRow>): PowerModel 
 }
 
 /** The bugs that break a rule, in the order of the rules. */
-export const MISSING_BUGS: readonly Bug[] = [
+export const OMISSION_BUGS: readonly Bug[] = [
   {
     name: 'ride-gps-as-cellular',
     rule: 'wrong-ping-type',
@@ -171,7 +172,7 @@ export const UNSEEN_BUGS: readonly Bug[] = [
     name: 'no-theft-pings',
     rule: null,
     sentence: 'No theft pings: a lock that is carried away stays silent.',
-    shows: `each lock, in a theft (--pace lively has thefts); ${BY_TRUTH}`,
+    shows: `each lock, in a theft (--pace lively has thefts); ${NO_RULE_FINDS_IT}`,
     needs: ['thefts'],
     wrapStep: changeModel((model) => changeStates(model, { theft: false })),
   },
@@ -179,7 +180,7 @@ export const UNSEEN_BUGS: readonly Bug[] = [
     name: 'no-theft-gps',
     rule: null,
     sentence: 'No GPS in thefts: only the cellular pings of a theft come.',
-    shows: `each lock, in a theft (--pace lively has thefts); ${BY_TRUTH}`,
+    shows: `each lock, in a theft (--pace lively has thefts); ${NO_RULE_FINDS_IT}`,
     needs: ['thefts'],
     wrapStep: changeModel((model) => changeReasons(model, 'theft', { gpsReason: null })),
   },
@@ -187,7 +188,7 @@ export const UNSEEN_BUGS: readonly Bug[] = [
     name: 'no-ride-gps',
     rule: null,
     sentence: 'No GPS in rides: a lock with ride tracking sends only the cellular pings of a ride.',
-    shows: `a lock with ride tracking, in its rides (--mix mid+ride); ${BY_TRUTH}`,
+    shows: `a lock with ride tracking, in its rides (--mix mid+ride); ${NO_RULE_FINDS_IT}`,
     needs: ['tracked-rides'],
     wrapStep: changeModel((model) => changeReasons(model, 'ride', { gpsReason: null })),
   },
@@ -195,14 +196,14 @@ export const UNSEEN_BUGS: readonly Bug[] = [
     name: 'no-reset-ping',
     rule: null,
     sentence: 'No reset ping: a lock whose modem restarted does not say so.',
-    shows: `a lock whose modem restarts (--pace lively has resets); ${BY_TRUTH}`,
+    shows: `a lock whose modem restarts (--pace lively has resets); ${NO_RULE_FINDS_IT}`,
     wrapStep: changeModel((model) => changeReasons(model, 'reset', { cellularReason: null })),
   },
   {
     name: 'swapped-coordinates',
     rule: null,
     sentence: 'Latitude and longitude are exchanged.',
-    shows: `each lock, in each position (out-of-range east of 90° E and west of 90° W); ${BY_TRUTH}`,
+    shows: `each lock, in each position (out-of-range east of 90° E and west of 90° W); ${NO_RULE_FINDS_IT}`,
     wrapStep: swapCoordinates,
   },
 ];

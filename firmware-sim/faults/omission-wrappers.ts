@@ -1,6 +1,6 @@
 /**
- * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of missing-bugs.ts: the lock leaves out or
- * falsifies what it must do. Only missing-bugs.ts uses them. bug-wrappers.ts has the wrappers for the bugs of locks
+ * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of omission-bugs.ts: the lock leaves out or
+ * falsifies what it must do. Only omission-bugs.ts uses them. bug-wrappers.ts has the wrappers for the bugs of locks
  * that do what they must not (forbidden-bugs.ts), and what both files build on. All wrappers can be combined.
  *
  * A wrapper turns a step function (proto/power/step/) into a faulty one. A step function changes the lock's state
