@@ -4,7 +4,7 @@
  * every link. Pure.
  */
 
-/** Paths from lockgate's folder, with an anchor, by the citation in lower case. */
+/** Paths from the repository's root, with an anchor, by the citation in lower case. */
 const LINKS: Readonly<Record<string, string>> = Object.freeze({
   'specification, what the service does': 'docs/specification.md#what-the-service-does',
   'specification, ping (device message)': 'docs/specification.md#ping-device-message',

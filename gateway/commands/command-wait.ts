@@ -81,5 +81,6 @@ function connectionWait(belief: Belief | undefined, nowMs: number): Wait {
     return { for: 'connection', text: `${text}, late since ${formatDate(silence.sinceMs)} (${silence.rule})` };
   if (silence.presence !== 'asleep' || silence.dueMs === null || !isDatable(silence.dueMs))
     return { for: 'connection', text };
-  return { for: 'connection', text: `${text}, due at ${formatDate(silence.dueMs)}`, dueMs: silence.dueMs };
+  const dueAt = formatDate(silence.dueMs);
+  return { for: 'connection', text: `${text}, next connection due at ${dueAt}`, dueMs: silence.dueMs };
 }

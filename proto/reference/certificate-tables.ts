@@ -3,10 +3,10 @@ import { citationsOf } from '../citations.js';
 import { POWER_MODEL } from '../power/model.js';
 import type { CertificateRow } from '../trace/certificate/row.js';
 import { certificateRows } from '../trace/certificate/rows.js';
-import { type GeneratedParts, markdownTable, relativeLink } from './generated-parts.js';
+import { type GeneratedParts, linkFromDocs, markdownTable } from './generated-parts.js';
 
 function rowCells({ row, says, seenWhen, section }: CertificateRow): string[] {
-  const sources = citationsOf(section).map(({ text, link }) => `[${text}](${relativeLink(link)})`);
+  const sources = citationsOf(section).map(({ text, link }) => `[${text}](${linkFromDocs(link)})`);
   return [`\`${row}\``, says, seenWhen, sources.join('; ')];
 }
 

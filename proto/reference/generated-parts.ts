@@ -35,7 +35,11 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
-/** A link from lockgate's folder, such as `docs/protocol.md#states`, as a link from a document in docs/. */
-export function relativeLink(link: string): string {
+/**
+ * The link as a document in docs/ must write it.
+ *
+ * @param link a path in docs/ from the repository's root, such as `docs/protocol.md#states`
+ */
+export function linkFromDocs(link: string): string {
   return link.replace(/^docs\//, '');
 }

@@ -9,7 +9,7 @@ import { RULES, type RuleRow } from '../power/rules.js';
 import { RULE_WHY } from '../why/rules.js';
 import { PING_FIELD_ROWS, type PingField, type PingType } from '../wire/ping-fields.js';
 import { REASONS } from '../wire/reasons.js';
-import { type GeneratedParts, markdownTable, relativeLink } from './generated-parts.js';
+import { type GeneratedParts, linkFromDocs, markdownTable } from './generated-parts.js';
 import { BOUND_MEANINGS, TIMING_MEANINGS } from './number-meanings.js';
 
 const PING_TYPES: readonly PingType[] = ['cellular', 'gps', 'close_connection'];
@@ -100,7 +100,7 @@ const RESTS_ON: Readonly<Record<RuleRow['restsOn'], string>> = {
 function ruleTable(): string {
   const rows = RULES.map(({ rule, severity, brokenWhen, restsOn }) => {
     const { because, restsOn: section } = RULE_WHY[rule];
-    const sources = citationsOf(section).map(({ text, link }) => `[${text}](${relativeLink(link)})`);
+    const sources = citationsOf(section).map(({ text, link }) => `[${text}](${linkFromDocs(link)})`);
     const name = `<a id="rule-${rule}"></a>\`${rule}\``;
     return [name, severity, brokenWhen, `${because} (${sources.join('; ')})`, RESTS_ON[restsOn]];
   });

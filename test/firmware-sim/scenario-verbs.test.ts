@@ -240,7 +240,7 @@ t.test('closing the lock ends a ride; a new outage of coverage replaces the old 
   clock.advance(Minutes(2));
   schedule('lock');
   clock.advance(Minutes(3));
-  t.notOk(reasons().includes('REASON_THEFT'), 'the ride ended before the lock was closed');
+  t.notOk(reasons().includes('REASON_THEFT'), 'closing ended the ride: a locked lock that moves would report a theft');
   schedule('no coverage 1 min');
   clock.advance(Seconds(30));
   schedule('no coverage 10 min');

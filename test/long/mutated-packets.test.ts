@@ -18,6 +18,7 @@ const IN_PROCESS_PACKETS = MUTATED / 20;
 const MIB = 1024 * 1024;
 /** How much the memory may grow after the warm-up: a leak of 100 bytes a packet would exceed it. */
 const MAX_GROWTH_BYTES = 64 * MIB;
+const STOP_TIMEOUT_SECONDS = 20;
 
 t.setTimeout(Minutes(120));
 
@@ -56,6 +57,6 @@ t.test('mutated packets over sockets leak neither memory nor descriptors', async
   t.ok(growth < MAX_GROWTH_BYTES, `memory grew by ${Math.round(growth / MIB)} MB`);
   const descriptorsAtEnd = await stableDescriptorCount(pid);
   t.ok(descriptorsAtEnd <= descriptors, `${descriptorsAtEnd} open descriptors, ${descriptors} after the warm-up`);
-  t.equal(await child.stop(20), 0, 'the gateway stops normally');
+  t.equal(await child.stop(STOP_TIMEOUT_SECONDS), 0, 'the gateway stops normally');
   t.same(child.errorLines, []);
 });

@@ -22,6 +22,7 @@ const MEGABYTE = 1e6;
 const MAX_GROWTH_BYTES = 10 * MEGABYTE;
 /** Descriptors that come and go in normal work. A leak would grow with each of the many reconnects. */
 const MAX_DESCRIPTOR_GROWTH = 20;
+const STOP_TIMEOUT_SECONDS = 10;
 
 t.setTimeout(900_000);
 
@@ -71,6 +72,6 @@ t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) =
       t.ok(descriptors <= (second?.descriptors ?? 0) + MAX_DESCRIPTOR_GROWTH, 'descriptors did not grow');
     }
   }
-  t.equal(await gateway.stop(10), 0);
+  t.equal(await gateway.stop(STOP_TIMEOUT_SECONDS), 0);
   t.same(gateway.errorLines, []);
 });

@@ -85,7 +85,7 @@ t.test('an I/O error ends the process; the next start has everything that was ac
   await gateway.start();
   await untilAcked(lock, acked + 5, changeSignal);
   lock.cut();
-  t.equal(await gateway.stop(10), 0);
+  t.equal(await gateway.stop(WAIT_SECONDS), 0);
   t.same(checkFile(data, lock), { missing: 0, integrity: 'ok' });
 });
 
@@ -103,7 +103,7 @@ t.test('the process ends although the store never answers', async (t) => {
   await untilAcked(lock, 5, changeSignal);
   beginFault(gateway.options.data);
   lock.forbidConnections();
-  t.equal(await gateway.stop(20), 4);
+  t.equal(await gateway.stop(WAIT_SECONDS), 4);
   t.match(gateway.errorLines.join('\n'), HANG_MESSAGE);
 });
 

@@ -59,7 +59,7 @@ Example:
 function addSend(command: Command): void {
   addClientFlags(command.command('send').description('Send a command to locks; the type comes last.'))
     .usage('[options] <mac...> <type>')
-    .argument('<words...>', 'MACs in any common spelling, then the type: unlock, lock, siren, locate-gps, …')
+    .argument('<macs-and-type...>', 'MACs in any common spelling, then the type: unlock, lock, siren, locate-gps, …')
     .option('--merchant <name>', 'Instead of MACs, with --all: the locks of this merchant.')
     .option('--all', 'All locks of the merchant; asks for confirmation of their number.')
     .option('--count <n>', 'With --all: the expected number of locks; refused if it differs.', readWholeNumber)
@@ -69,13 +69,13 @@ function addSend(command: Command): void {
     .addOption(new Option('--ride-tracking <switch>', 'Switch GPS pings during rides.').choices(['on', 'off']))
     .addOption(new Option('--airplane <switch>', 'Silence the lock permanently.').choices(['on']))
     .addOption(
-      new Option('--recovery <switch>', 'Switch the permanent connection of a lock to recover.').choices(['on', 'off']),
+      new Option('--recovery <switch>', 'Switch recovery mode, which keeps the lock connected.').choices(['on', 'off']),
     )
     .option('--high-window <from-to>', 'The time of day when a lock in HIGH stays connected, such as 07:00-19:00.')
     .option('--utc-offset <offset>', 'The UTC offset of --high-window, such as +01:00 (default: +00:00).')
     .option('--expires <span>', 'How long the command may wait for the lock, such as 90s, 10m, 6h or 2d.')
     .option('--at <date>', 'Don’t send the command before this time (RFC 3339).')
-    .option('--wait', 'Wait until the command is done, rejected, failed or expired.')
+    .option('--wait', 'Wait until the command is done, rejected, failed, expired or cancelled.')
     .addHelpText('after', SEND_HELP)
     .action(async (words: string[], flags: SendFlags) => {
       const { sendCommand } = await import('./sending.js');

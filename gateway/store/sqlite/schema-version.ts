@@ -36,7 +36,8 @@ export function readSchemaVersion(db: Database, file: string): SchemaVersion {
   const done = hasMigrations
     ? (db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all() as string[])
     : [];
-  // A newer version has further steps. An unknown step in place of one of this version's is for the caller to judge.
+  // A file with an unknown step, and with more steps than this version has, is from a newer version. If it only has an
+  // unknown step, the file may also be damaged: the caller decides what that means.
   const isKnown = done.every((name) => STEPS.includes(name));
   if (!isKnown && done.length > STEPS.length) throw storeNewer(file);
   return { done, pending: STEPS.filter((name) => !done.includes(name)) };
@@ -49,6 +50,7 @@ export function storeNewer(file: string): LockgateError {
 
 /** Returns the schema after the steps up to `last`, as an empty store in memory has it. */
 export async function schemaAfter(last: string): Promise<SchemaItem[]> {
+  // The SQL for new stores gives the schema after NEW_STORE_STEP directly: it is faster than all migrations up to it.
   const db = last === NEW_STORE_STEP ? openMemory() : await migrateInMemory(last);
   try {
     if (last === NEW_STORE_STEP) makeTables(db);

@@ -79,7 +79,8 @@ t.test('waitOf says what a command waits for', async (t) => {
   t.match(setup.commands.waitOf(second), { for: 'turn', text: 'behind command 1' });
   t.match(setup.commands.waitOf(third), { for: 'schedule', text: `scheduled for ${noon}`, dueMs: START_MS + Days(1) });
   await setup.loseConnection(lock);
-  t.match(setup.commands.waitOf(sent), { for: 'connection', text: `lock not connected, due at ${noon}` });
+  const text = `lock not connected, next connection due at ${noon}`;
+  t.match(setup.commands.waitOf(sent), { for: 'connection', text });
   t.equal(setup.commands.waitOf({ ...first, state: 'done' }), null);
 });
 

@@ -104,6 +104,7 @@ function requireRule(rule: string): void {
  */
 async function checkTrace(file: string, flags: ShrinkFlags, copyTo: string | undefined): Promise<CheckResult> {
   const findings = new RuleFindings(flags.rule, flags.line);
+  // Only `trace check --coverage` needs the counts of pings by state and reason.
   const withCoverage = false;
   let check: TraceCheck | undefined;
   let lineCount = 1;

@@ -78,10 +78,10 @@ function printExplanation(
     return;
   }
   const about = { kind: 'line', id, file, line, event: event.event, mac };
-  const broken = findings.map(({ rule, severity, message, mac: findingMac }) => {
+  const findingsJson = findings.map(({ rule, severity, message, mac: findingMac }) => {
     return { line, mac: findingMac, rule, severity, message, link: ruleLink(rule) };
   });
-  printJson({ about, at, findings: broken, steps: steps.map(stepToJson) });
+  printJson({ about, at, findings: findingsJson, steps: steps.map(stepToJson) });
 }
 
 /** @throws LockgateError `input-line` */
@@ -151,14 +151,14 @@ function macsOf({ event, findings }: FoundLine): string[] {
 }
 
 /** Why a line without findings has nothing to explain, by its event. */
-const EVENTS_WITHOUT_LOCK: Readonly<Partial<Record<TraceEvent['event'], string>>> = {
+const NO_EXPLANATION_BY_EVENT: Readonly<Partial<Record<TraceEvent['event'], string>>> = {
   tick: 'is a tick: it only says that time passed, and no finding is about it',
   gateway: 'says that the gateway started or stopped listening, and no finding is about it',
   world: 'is a world event, which the judge never reads, and no finding is about it',
 };
 
 function nothingToExplain(place: TraceLine, event: TraceEvent): LockgateError {
-  const what = EVENTS_WITHOUT_LOCK[event.event] ?? 'is about no lock';
+  const what = NO_EXPLANATION_BY_EVENT[event.event] ?? 'is about no lock';
   return new LockgateError('input-line', `${nameOf(place)} ${what}: ${EXPECTED}`);
 }
 
@@ -166,6 +166,7 @@ function nothingToExplain(place: TraceLine, event: TraceEvent): LockgateError {
 async function recordLine(trace: SpooledTrace, place: TraceLine, macs: readonly string[]): Promise<LineRecorder> {
   const recorder = new LineRecorder(place.line, macs);
   let check: TraceCheck | undefined;
+  // Only `trace check --coverage` needs the counts of pings by state and reason.
   const withCoverage = false;
   const isOfLocks = (event: TraceEvent): boolean =>
     !('mac' in event) || (event.mac !== null && macs.includes(formatMac(event.mac)));
