@@ -17,17 +17,17 @@ const tests = 'test/((late-optimization|run-bundled)\\.cjs|current-tap\\.mjs|.*\
 const entries = `^(cli/main\\.ts|${pages}|(${threads}|${bench})\\.ts|.*\\.mjs|${tests})$`;
 
 /**
- * The plan of the rooms: what each may import of ours, besides itself. A folder of the first level, such as `gateway`,
- * stands for the files that lie directly in it. An arrow that is not here fails the check: either the import is wrong,
- * or the plan changes, here and in the room's README, with a reason.
+ * What each folder may import of ours, besides itself. A folder of the first level, such as `gateway`, stands for the
+ * files that lie directly in it. An import that is not here fails the check: either the import is wrong, or the plan
+ * changes, here and in the folder's README, with a reason.
  */
 const proto = ['proto', 'proto/power', 'proto/wire'];
-/** Rooms of one folder, and what lies directly in it. */
+/** Folders inside one folder, and what lies directly in it. */
 const inside = (folder, ...names) => [folder, ...names.map((name) => `${folder}/${name}`)];
 const sim = (...names) => inside('firmware-sim', ...names);
 const gateway = (...names) => inside('gateway', ...names);
 const cli = (...names) => inside('cli', ...names);
-const rooms = {
+const plan = {
   proto: [],
   'proto/wire': ['proto', 'proto/gen', 'proto/power'],
   'proto/power': ['proto', 'proto/gen', 'proto/wire'],
@@ -107,7 +107,7 @@ const rooms = {
   'gateway/ownership': [...gateway('commands', 'ingest', 'locks', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/notices': [...gateway('locks', 'store', 'webhooks'), ...proto],
   'gateway/notify': [...gateway('accounts', 'data-folder', 'store', 'webhooks'), ...proto],
-  // These two put the rooms together.
+  // These two put the folders together.
   'gateway/start': [
     ...gateway(
       'accounts',
@@ -191,17 +191,17 @@ const rooms = {
 };
 
 /** The files that a name in the plan stands for. */
-function filesOf(room) {
-  if (room.endsWith('.ts')) return `^${room.replaceAll('.', '\\.')}$`;
-  return room.includes('/') ? `^${room}/` : `^${room}/(?!gateway\\.ts)[^/]+$`;
+function filesOf(name) {
+  if (name.endsWith('.ts')) return `^${name.replaceAll('.', '\\.')}$`;
+  return name.includes('/') ? `^${name}/` : `^${name}/(?!gateway\\.ts)[^/]+$`;
 }
 
-/** A rule for each room of the plan. */
-function roomRules() {
-  return Object.entries(rooms).map(([room, allowed]) => {
-    const why = `${room} may import ${allowed.length > 0 ? allowed.join(', ') : 'nothing of ours'}`;
-    const pathNot = [room, ...allowed].map(filesOf);
-    return forbid(`plan-of-${room}`, why, { path: filesOf(room), pathNot: '\\.mjs$' }, { path: ours, pathNot });
+/** A rule for each name in the plan. */
+function planRules() {
+  return Object.entries(plan).map(([name, allowed]) => {
+    const why = `${name} may import ${allowed.length > 0 ? allowed.join(', ') : 'nothing of ours'}`;
+    const pathNot = [name, ...allowed].map(filesOf);
+    return forbid(`plan-of-${name}`, why, { path: filesOf(name), pathNot: '\\.mjs$' }, { path: ours, pathNot });
   });
 }
 
@@ -211,13 +211,13 @@ function forbid(name, comment, from, to) {
 
 module.exports = {
   forbidden: [
-    ...roomRules(),
+    ...planRules(),
     forbid(
-      'no-room-beside-the-plan',
-      'a new room of the product has a row in the plan above',
+      'no-folder-beside-the-plan',
+      'a new folder of the product has a row in the plan above',
       {
         path: '^(proto|gateway|firmware-sim|cli)/.*\\.ts$',
-        pathNot: [...Object.keys(rooms).map(filesOf), '^proto/gen/'],
+        pathNot: [...Object.keys(plan).map(filesOf), '^proto/gen/'],
       },
       { path: '.' },
     ),

@@ -3,10 +3,10 @@
  * the power model's `step` function, and carries out the resulting effects. The clock may be real, accelerated or
  * virtual.
  *
- * The lock processes each timer and each event of its world at its due time, even when the machine is late. So a lock
- * with the same seed does the same at the same times. The lock processes events of the link when they arrive. It
- * records what it does in a *diary*, a callback for tests and traces. Its *flash* is the memory that survives a
- * restart.
+ * The lock processes each timer and each event of its world as at the time when it was due, even if the machine runs it
+ * later. So a lock with the same seed does the same at the same times. The lock processes events of the link when they
+ * arrive. It records what it does in a *diary*, a callback for tests and traces. Its *flash* is the memory that
+ * survives a restart.
  */
 import type { Clock, Timer } from '../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../proto/power/model.js';

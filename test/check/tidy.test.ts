@@ -15,11 +15,11 @@ import {
 } from '../helpers/house/tidy-code.js';
 import { findCopies } from '../helpers/house/tidy-copies.js';
 import {
+  findFoldersWithoutReadme,
   findFullFolders,
   findLongLines,
   findMarkers,
   findNames,
-  findRoomsWithoutReadme,
   findTopLevel,
   type SourceFile,
 } from '../helpers/house/tidy-text.js';
@@ -72,9 +72,9 @@ t.test('folders have at most 20 source files', async (t) => {
 });
 
 t.test('each folder of the second level has a README', async (t) => {
-  t.equal(findRoomsWithoutReadme(['cli/a/b.ts', 'cli/a/c/README.md', 'proto/gen/a.ts', 'cli/a.ts']).length, 1);
-  t.same(findRoomsWithoutReadme(['cli/a/b.ts', 'cli/a/README.md', 'test/a/b.ts']), []);
-  t.same(findRoomsWithoutReadme(paths), []);
+  t.equal(findFoldersWithoutReadme(['cli/a/b.ts', 'cli/a/c/README.md', 'proto/gen/a.ts', 'cli/a.ts']).length, 1);
+  t.same(findFoldersWithoutReadme(['cli/a/b.ts', 'cli/a/README.md', 'test/a/b.ts']), []);
+  t.same(findFoldersWithoutReadme(paths), []);
 });
 
 t.test('no code of over 12 lines occurs twice without a reason', async (t) => {

@@ -21,7 +21,7 @@ export async function readPlace(route: string | undefined, around: string | unde
   const city = around === undefined ? undefined : parseAround(around);
   if (route === undefined) return city === undefined ? {} : { city };
   const path = new WaypointPath(await readRouteFile(route), city);
-  if (city !== undefined && isTooFar(path)) {
+  if (city !== undefined && startsTooFar(path)) {
     const limitKm = MAX_METERS_AWAY / 1000;
     throw new LockgateError('input-around', `--around is ${around}: expected a point within ${limitKm} km of ${route}`);
   }
@@ -38,7 +38,10 @@ function parseAround(text: string): City {
   throw new LockgateError('input-around', `--around is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
-/** Whether the route is too far from the city. Checking its start is enough: a route is at most 500 km long. */
-function isTooFar({ start }: WaypointPath): boolean {
+/**
+ * Whether the route starts too far from the city. The rest of it is not checked: a route whose city is around its start
+ * may lead away from it too, up to the maximum length of a route (500 km).
+ */
+function startsTooFar({ start }: WaypointPath): boolean {
   return Math.sqrt(start.eastMeters ** 2 + start.northMeters ** 2) > MAX_METERS_AWAY;
 }

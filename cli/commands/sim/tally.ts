@@ -121,7 +121,7 @@ export class SimTally {
     const healthy = this.locks.filter(isHealthy).length;
     const parts = [
       `${formatCount(healthy)} of ${formatCount(this.locks.length)} connected or asleep`,
-      `${formatCount(Math.round(this.#rate()))} pings/s`,
+      `${formatCount(Math.round(this.#rate()))} uplinks/s`,
       this.#findings === null ? 'findings unknown' : plural(sumOf(this.#findings.values()), 'finding'),
       `${formatCount(this.unacknowledged)} unacknowledged`,
     ];

@@ -8,7 +8,7 @@ import { decodeUplink } from '../../../proto/wire/codec.js';
 import { REASONS } from '../../../proto/wire/reasons.js';
 
 /**
- * The bits, from the lowest: 2 kind, 1 buffered, 1 ahead, 4 reason, 4 power settings, 7 battery, 8 check. Released:
+ * The bits, from the lowest: 2 kind, 1 buffered, 1 ahead, 4 reason, 4 power settings, 7 battery, 8 check. Shipped:
  * must not change, since hints are stored.
  */
 const [BUFFERED, AHEAD] = [1 << 2, 1 << 3];

@@ -30,11 +30,12 @@ interface UnsyncedWrite {
 /** The library, and the folder of its records. */
 export class PowerLoss {
   readonly #library: string;
-  readonly #journal: string;
+  /** For each recorded file, INODE.journal has its unsynced writes, and INODE.path its path. */
+  readonly #journalFolder: string;
 
-  private constructor(library: string, journal: string) {
+  private constructor(library: string, journalFolder: string) {
     this.#library = library;
-    this.#journal = journal;
+    this.#journalFolder = journalFolder;
   }
 
   /** Builds the library; undefined if it can't be built, since it needs Linux and g++. */
@@ -45,23 +46,23 @@ export class PowerLoss {
     const source = path.join(root, 'test/helpers/durability/power-loss.cc');
     const { status } = spawnSync('g++', ['-shared', '-fPIC', '-O1', '-o', library, source]);
     if (status !== 0) return undefined;
-    const journal = path.join(folder, 'journal');
-    mkdirSync(journal);
-    return new PowerLoss(library, journal);
+    const journalFolder = path.join(folder, 'journal');
+    mkdirSync(journalFolder);
+    return new PowerLoss(library, journalFolder);
   }
 
   /** The environment variables for a process whose writes to files in `folder` are recorded. */
   environment(folder: string): NodeJS.ProcessEnv {
-    return { LD_PRELOAD: this.#library, POWER_LOSS_FOLDER: folder, POWER_LOSS_JOURNAL: this.#journal };
+    return { LD_PRELOAD: this.#library, POWER_LOSS_FOLDER: folder, POWER_LOSS_JOURNAL: this.#journalFolder };
   }
 
   /** Undoes what the killed process had not synced. Returns how many bytes of its files changed by that. */
   undoUnsynced(chance: SeededChance): number {
     const undoesAll = chance.next() >= 0.5;
     let lost = 0;
-    for (const name of readdirSync(this.#journal).sort()) {
+    for (const name of readdirSync(this.#journalFolder).sort()) {
       if (!name.endsWith('.journal')) continue;
-      const journal = path.join(this.#journal, name);
+      const journal = path.join(this.#journalFolder, name);
       const file = readFileSync(journal.replace(/journal$/, 'path'), 'utf8');
       // The file may have been deleted since, or replaced by another one with the same path.
       const isSameFile = existsSync(file) && `${statSync(file).ino}.journal` === name;

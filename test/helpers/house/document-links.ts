@@ -53,7 +53,7 @@ export function followLink(link: string): string | null {
   return anchors.has(anchor) ? null : `${link}: ${file} has no anchor ${anchor}`;
 }
 
-/** The links of a document to other files of the project, as paths from the project's folder. */
+/** The links of a document to files of the project, itself included, as paths from the project's folder. */
 export function linksOf(file: string): string[] {
   const text = withoutCode(readFileSync(path.join(root, file), 'utf8'));
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {

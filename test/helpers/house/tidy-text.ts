@@ -81,10 +81,10 @@ export function findFullFolders(paths: readonly string[]): string[] {
 }
 
 /** Finds folders of the product's second level with code but without a README. */
-export function findRoomsWithoutReadme(paths: readonly string[]): string[] {
+export function findFoldersWithoutReadme(paths: readonly string[]): string[] {
   const code = paths.filter((path) => /^(proto|gateway|firmware-sim|cli)\/[^/]+\/.*\.(ts|mjs)$/.test(path));
-  const rooms = new Set(code.map((path) => path.split('/').slice(0, 2).join('/')));
-  return [...rooms]
-    .filter((room) => !room.endsWith('/gen') && !paths.includes(`${room}/README.md`))
-    .map((room) => `${room}: say in a README what lives there, what it may import and who may import it.`);
+  const folders = new Set(code.map((path) => path.split('/').slice(0, 2).join('/')));
+  return [...folders]
+    .filter((folder) => !folder.endsWith('/gen') && !paths.includes(`${folder}/README.md`))
+    .map((folder) => `${folder}: say in a README what lives there, what it may import and who may import it.`);
 }

@@ -1,10 +1,11 @@
 /**
- * Which gateway owns what, if several share the database. Released: must not change.
+ * Which gateway owns what, if several share the database. Shipped: must not change.
  *
- * A gateway is named by its slot (the part of the log that it writes) and its epoch (a random number of the process).
- * `source` says whether the row is about a lock itself or the phones that act for it. A row in `release_wish` asks a
- * gateway (`asked_…`) to release a lock. `ended_epoch` has the gateways that were declared dead, with the time at which
- * they certainly still ran. A duty is what one gateway does for all.
+ * A gateway is named by its slot (the part of the log of uplinks that it writes) and its epoch (a random number of the
+ * process). `source` says whether the row is about a lock itself or the phones that act for it. A row in `release_wish`
+ * asks a gateway (`asked_…`) to release a lock; `released` says that the owner has done so, and any gateway may take
+ * the lock. `ended_epoch` has the gateways that were declared dead, with the time at which they certainly still ran. A
+ * duty is what one gateway does for all.
  */
 export const OWNERS = `
 CREATE TABLE device_owner (

@@ -1,6 +1,6 @@
 /**
  * The slot 0, of the dense ids that SQLite gives, may be there: in a store that was moved from SQLite. It is no
- * gateway's, and counts as released. Released: must not change.
+ * gateway's, and counts as released. Shipped: must not change.
  */
 export const MOVED = `
 ALTER TABLE node DROP CONSTRAINT node_slot_check;

@@ -1,7 +1,7 @@
 /**
  * Which gateway wrote an entry of the audit log, and which one last noted a notice: its epoch, a random number of the
  * process, which each transaction sets (../fence.ts). So a start ends what ended gateways left open, and nothing of
- * those that run. Null: written by an earlier version. Released: must not change.
+ * those that run. Null: written by an earlier version. Shipped: must not change.
  */
 export const EPOCHS = `
 ALTER TABLE audit ADD COLUMN epoch bigint DEFAULT nullif(current_setting('lockgate.epoch', true), '')::bigint;

@@ -1,6 +1,6 @@
 /**
  * Migration 0001: the first tables: registry (merchants, locks, credentials), log, findings, webhooks, metadata
- * (`fact`). What each column means is in ../../tables/schema/. Released: must not change.
+ * (`fact`). What each column means is in ../../tables/schema/. Shipped: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';

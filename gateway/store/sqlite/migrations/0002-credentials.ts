@@ -1,6 +1,6 @@
 /**
  * Migration 0002: phone credentials, which have a name and may expire; removed locks; and the merchant of each finding,
- * quarantined message and lock event, so that a lock's history stays with the merchant that had it then. Released: must
+ * quarantined message and lock event, so that a lock's history stays with the merchant that had it then. Shipped: must
  * not change.
  */
 import type { Kysely, Migration } from 'kysely';

@@ -1,4 +1,4 @@
-/** Migration 0003: commands to locks, and their results. Released: must not change. */
+/** Migration 0003: commands to locks, and their results. Shipped: must not change. */
 import type { Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';
 

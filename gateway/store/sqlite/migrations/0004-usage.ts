@@ -1,4 +1,4 @@
-/** Migration 0004: SIM cards, usage counts, price plans and monthly statements. Released: must not change. */
+/** Migration 0004: SIM cards, usage counts, price plans and monthly statements. Shipped: must not change. */
 import type { Kysely, Migration } from 'kysely';
 
 type Schema = Kysely<unknown>;

@@ -1,6 +1,6 @@
 /**
  * Migration 0005: ordered webhook URLs, rotation of secrets, events that a URL did not get (gaps), resent deliveries.
- * Released: must not change.
+ * Shipped: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';

@@ -1,6 +1,6 @@
 /**
  * Migration 0006: merchants' data over HTTP: API keys and tokens, users with their sessions, pets. Ids of users may be
- * any int64, so their columns have 64 bits in every engine (people.ts). Released: must not change.
+ * any int64, so their columns have 64 bits in every engine (people.ts). Shipped: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 

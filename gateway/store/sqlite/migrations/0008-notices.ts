@@ -1,6 +1,6 @@
 /**
  * Migration 0008: notices for operators. For each kind and subject at most one notice is unresolved or unread; a repeat
- * is counted in that notice. The partial index enforces this and finds the notice. Released: must not change.
+ * is counted in that notice. The partial index enforces this and finds the notice. Shipped: must not change.
  */
 import type { Kysely, Migration, SqlBool } from 'kysely';
 import { sql } from '../../tables/kysely.js';

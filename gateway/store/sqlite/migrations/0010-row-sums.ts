@@ -1,6 +1,6 @@
 /**
  * Migration 0010: each row gets a checksum (row-checksum.ts), existing rows too. Uplinks are excluded: the log's writer
- * computes their checksums (log/uplink-sum.ts). An engine with page checksums would not need this. Released: must not
+ * computes their checksums (log/uplink-sum.ts). An engine with page checksums would not need this. Shipped: must not
  * change.
  */
 import type { Kysely, Migration } from 'kysely';

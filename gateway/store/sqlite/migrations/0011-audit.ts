@@ -1,6 +1,6 @@
 /**
  * Migration 0011: the audit log, with the changes of operators and of the gateway itself. Ids are never reused, so a
- * gap before the first id shows only that old rows were deleted. One index finds the changes of an object. Released:
+ * gap before the first id shows only that old rows were deleted. One index finds the changes of an object. Shipped:
  * must not change.
  */
 import type { Kysely, Migration } from 'kysely';

@@ -1,7 +1,7 @@
 /**
  * Migration 0012: each lock's state records the last uplink that it includes. From this version on, states are written
  * only occasionally, and a start judges later uplinks again (locks/rebuild-state.ts). Existing states were written with
- * every uplink, so they include all uplinks. Released: must not change.
+ * every uplink, so they include all uplinks. Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';

@@ -1,7 +1,7 @@
 /**
  * Migration 0013: how long a webhook URL has failed while a gateway was running, and the pause that its receiver asked
  * for: its end (`held_until_ms`) and its length (`held_for_ms`). The failing time of existing URLs is unknown; it
- * starts at zero, so that no URL is disabled too early. Released: must not change.
+ * starts at zero, so that no URL is disabled too early. Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';

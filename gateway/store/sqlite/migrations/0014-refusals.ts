@@ -1,7 +1,7 @@
 /**
  * Migration 0014: refusals of locks, retained for some days: one row for each reason, with a count. `reason` is the
  * reason's code and `why` its sentence, which may say more. The unique index finds repeats and a lock's rows; the other
- * index finds old rows. Released: must not change.
+ * index finds old rows. Shipped: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';

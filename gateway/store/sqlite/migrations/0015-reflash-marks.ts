@@ -1,6 +1,6 @@
 /**
  * Migration 0015: reflash marks, the times at which a lock's flash was wiped. They split the lock's uplinks into lives,
- * in each of which boots count from 1 (protocol.md §1). Most locks have no marks. Released: must not change.
+ * in each of which boots count from 1 (protocol.md §1). Most locks have no marks. Shipped: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';

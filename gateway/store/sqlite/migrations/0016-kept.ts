@@ -1,6 +1,6 @@
 /**
  * Migration 0016: counts of what each merchant stores, for quotas, and keys for comparing user names without regard to
- * case. Existing names that differ only in case stay: each of these users must type the exact spelling. Released: must
+ * case. Existing names that differ only in case stay: each of these users must type the exact spelling. Shipped: must
  * not change.
  */
 import type { Migration } from 'kysely';

@@ -1,6 +1,6 @@
 /**
  * Migration 0017: the scopes of API keys. Existing keys get the scope `spec`: the operations that existed until then.
- * Released: must not change.
+ * Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';

@@ -1,6 +1,6 @@
 /**
  * Migration 0018: names and labels of locks, and an index to list a merchant's locks by MAC. Existing locks have
- * neither. Released: must not change.
+ * neither. Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';

@@ -1,6 +1,6 @@
 /**
  * Migration 0019: the answers of merchants' calls with an idempotency key, so that a repeated call gets the same answer
- * (contract/command-record.ts), and indexes for a merchant's list of commands. Released: must not change.
+ * (contract/command-record.ts), and indexes for a merchant's list of commands. Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../row-checksum-triggers.js';

@@ -1,4 +1,4 @@
-/** Migration 0020: an index for a merchant's list of usage, which is read page by page. Released: must not change. */
+/** Migration 0020: an index for a merchant's list of usage, which is read page by page. Shipped: must not change. */
 import type { Migration } from 'kysely';
 
 export const usageByLock: Migration = {

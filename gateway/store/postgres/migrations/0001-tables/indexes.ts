@@ -1,4 +1,4 @@
-/** The indexes of all tables but those in log.ts, which has its own. Released: must not change. */
+/** The indexes of all tables but those in log.ts, which has its own. Shipped: must not change. */
 export const INDEXES = `
 CREATE INDEX access_token_by_key ON access_token (key_id, id);
 CREATE INDEX access_token_by_end ON access_token (expires_at_ms);

@@ -1,5 +1,5 @@
 /**
- * The log, its writers and its readers' places, with the triggers. Released: must not change.
+ * The log, its writers and its readers' places, with the triggers. Shipped: must not change.
  *
  * `uplink` has no unique index: who owns a lock sees all that is stored of it, so no uplink is stored twice. Its
  * partitions are made a day at a time (../../partitions.ts); what fits none is in the default one.

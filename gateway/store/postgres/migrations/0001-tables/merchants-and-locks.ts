@@ -1,5 +1,5 @@
 /**
- * Tables of merchants, their users, locks and bills. What each column means is in ../../../tables/schema/. Released:
+ * Tables of merchants, their users, locks and bills. What each column means is in ../../../tables/schema/. Shipped:
  * must not change.
  */
 export const MERCHANTS_AND_LOCKS = `

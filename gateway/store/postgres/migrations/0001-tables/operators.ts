@@ -1,6 +1,6 @@
 /**
  * Tables of deliveries, operators, metadata (`fact`) and notifications. What each column means is in
- * ../../../tables/schema/. Released: must not change.
+ * ../../../tables/schema/. Shipped: must not change.
  */
 export const OPERATORS = `
 CREATE TABLE attempt (

@@ -1,6 +1,6 @@
 /**
  * Triggers that count what each merchant stores, in the transaction that writes it (table `merchant_kept`). The
- * service also has a pet registry (docs/specification.md), so pets count too. Released: must not change.
+ * service also has a pet registry (docs/specification.md), so pets count too. Shipped: must not change.
  */
 
 /** The columns whose bytes count, by table, and the count that a row adds to. */

@@ -1,4 +1,4 @@
-/** Migration 0021: API keys may expire. Existing keys do not. Released: must not change. */
+/** Migration 0021: API keys may expire. Existing keys do not. Shipped: must not change. */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 

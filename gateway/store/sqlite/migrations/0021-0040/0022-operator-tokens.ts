@@ -1,4 +1,4 @@
-/** Migration 0022: operators' named tokens, with a role and an expiry. Released: must not change. */
+/** Migration 0022: operators' named tokens, with a role and an expiry. Shipped: must not change. */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 

@@ -1,4 +1,4 @@
-/** Migration 0023: users may have a role on the dashboard; existing users have none. Released: must not change. */
+/** Migration 0023: users may have a role on the dashboard; existing users have none. Shipped: must not change. */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 

@@ -1,7 +1,7 @@
 /**
  * Migration 0024: the audit log names merchants' users and API keys. Existing entries name none. Three indexes: the
  * entries of a merchant; those made by merchants' users and keys, and all others, whose numbers are limited separately.
- * Released: must not change.
+ * Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { sql } from '../../../tables/kysely.js';

@@ -1,6 +1,6 @@
 /**
  * Migration 0025: which events a webhook URL gets, and which part of the log its cursor passed under a filter. Existing
- * URLs get all pings. Released: must not change.
+ * URLs get all pings. Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';

@@ -1,4 +1,4 @@
-/** Migration 0026: indexes for lists of commands in one state and of notices. Released: must not change. */
+/** Migration 0026: indexes for lists of commands in one state and of notices. Shipped: must not change. */
 import type { Migration } from 'kysely';
 
 export const listIndexes: Migration = {

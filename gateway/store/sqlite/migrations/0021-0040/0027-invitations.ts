@@ -1,4 +1,4 @@
-/** Migration 0027: one-time invitations of users of the dashboard. Released: must not change. */
+/** Migration 0027: one-time invitations of users of the dashboard. Shipped: must not change. */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 

@@ -1,4 +1,4 @@
-/** Migration 0028: sessions of the console, and links that open operators' sessions. Released: must not change. */
+/** Migration 0028: sessions of the console, and links that open operators' sessions. Shipped: must not change. */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 

@@ -1,7 +1,7 @@
 /**
  * Migration 0029: the ends of commands become events for merchants. A trigger stages each in the transaction that ends
  * the command, in whichever connection; the writer of the log then moves it into the log. In the log such an event has
- * the kind 4, and its content the members of `CommandContent` (contract/webhooks/merchant-event.ts). Released: must not
+ * the kind 4, and its content the members of `CommandContent` (contract/webhooks/merchant-event.ts). Shipped: must not
  * change.
  */
 import type { Migration } from 'kysely';

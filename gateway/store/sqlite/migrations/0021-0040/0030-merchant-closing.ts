@@ -1,4 +1,4 @@
-/** Migration 0030: merchants may be closed and reopened. Existing merchants are open. Released: must not change. */
+/** Migration 0030: merchants may be closed and reopened. Existing merchants are open. Shipped: must not change. */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';
 

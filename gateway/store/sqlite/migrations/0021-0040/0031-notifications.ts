@@ -2,7 +2,7 @@
  * Migration 0031: notifications, messages about troubles to the URLs of operators and merchants, with their recipients
  * and signing secrets. A notification has two messages, one when the trouble opens and one when it ends, each with a
  * state (`opened_state`, `ended_state`); `attempts` and `next_attempt_at_ms` are about the one that is being sent.
- * Released: must not change.
+ * Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';

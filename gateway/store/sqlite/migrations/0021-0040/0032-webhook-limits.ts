@@ -1,6 +1,6 @@
 /**
  * Migration 0032: a webhook URL may have a rate of attempts, a time limit of an attempt and a certificate authority of
- * its own. Existing URLs have none. Released: must not change.
+ * its own. Existing URLs have none. Shipped: must not change.
  */
 import type { Migration } from 'kysely';
 import { maintainRowChecksums } from '../../row-checksum-triggers.js';

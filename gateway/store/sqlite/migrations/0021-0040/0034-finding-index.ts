@@ -1,4 +1,4 @@
-/** Migration 0034: an index for the list of a merchant's findings. Released: must not change. */
+/** Migration 0034: an index for the list of a merchant's findings. Shipped: must not change. */
 import type { Migration } from 'kysely';
 
 export const findingIndex: Migration = {
