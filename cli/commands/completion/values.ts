@@ -45,7 +45,7 @@ export const VALUE_SOURCES: Readonly<Record<string, ValueSource>> = {
   'key revoke <id>': listKeys,
   'command show <id>': listCommands,
   'command cancel <id>': listCommands,
-  'command send <words>': listMacsAndTypes,
+  'command send <macs-and-type>': listMacsAndTypes,
   'trace show --reason': listReasons,
   'audit --action': listActions,
   'tail --kind': listKinds,

@@ -234,7 +234,7 @@ const CONNECT_CASES: readonly PacketCase[] = [
     send: connect({ payload: [text(`\ufeff${MAC}`), text(MAC), text(SECRET)] }),
     answer: connack(5),
     closes: true,
-    reportedReason: /client id and user name/,
+    reportedReason: /client id is neither that MAC/,
   },
   {
     statements: '3.1.3-8',
@@ -250,7 +250,7 @@ const CONNECT_CASES: readonly PacketCase[] = [
     send: connect({ payload: [text(''), text(MAC), text(SECRET)] }),
     answer: connack(5),
     closes: true,
-    reportedReason: /client id and user name/,
+    reportedReason: /client id is neither that MAC/,
   },
   {
     statements: '3.2.2-4, -5, 3.1.4-5',
