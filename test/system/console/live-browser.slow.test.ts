@@ -129,14 +129,14 @@ async function readEvent(t: Test, { page }: Visit): Promise<void> {
   await pressKey(page, 'j');
   await waitForText(page, 'paused');
   await pressKey(page, 'Enter');
-  await page.waitForSelector('dialog pre.json', TIMEOUT);
+  await page.waitForSelector('dialog[open] pre.json', TIMEOUT);
   const event = JSON.parse(await page.evaluate<string>("document.querySelector('pre.json').innerText"));
   t.match(event, { event: 'ping', mac: formatMac(MAC), ping: { reason: 'REASON_THEFT' } });
   t.same(await seriousFindings(page), [], 'axe: the JSON of an event');
   await page.evaluate<void>('document.querySelector(\'dialog [aria-label="Close"]\').click()');
   await page.waitForFunction("document.querySelector('dialog') === null", TIMEOUT);
   await page.evaluate<void>("document.querySelector('.list-row').click()");
-  await page.waitForSelector('dialog pre.json', TIMEOUT);
+  await page.waitForSelector('dialog[open] pre.json', TIMEOUT);
   const corner = "(({ left, top }) => [left, top])(document.querySelector('dialog').getBoundingClientRect())";
   const [left, top] = await page.evaluate<[number, number]>(corner);
   await clickAt(page, left + 5, top + 5);
