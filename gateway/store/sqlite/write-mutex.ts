@@ -75,6 +75,7 @@ export class WriteMutex {
       await new Promise<void>((resolve) => this.#waitingIdle.push(resolve));
   }
 
+  /** Says whether exclusive work waits for the log's work, if that has changed. */
   #hurry(): void {
     const isHurried = this.#waitingExclusive.length > 0 && this.#logRunning > 0;
     if (isHurried === this.#isHurried) return;
