@@ -42,7 +42,7 @@ export class PageGuard {
    * Whether the request's headers say that our page made it. A refusal must then not have the header WWW-Authenticate,
    * which would open the browser's login dialog.
    */
-  isOfPage({ headers }: PageRequest): boolean {
+  isFromPage({ headers }: PageRequest): boolean {
     return headers[PAGE_HEADER] !== undefined || headers['sec-fetch-site'] === 'same-origin';
   }
 

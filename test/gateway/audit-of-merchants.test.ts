@@ -47,7 +47,7 @@ t.test('each change that a merchant makes with an API key has one entry, which n
     // own-data/access.test.ts checks that the table of calls has every route.
     if (ownDataCall === undefined) continue;
     const before = (await entries('?limit=1'))[0]?.id ?? 0;
-    const [callPath, callOptions] = ownDataCall.call(amber);
+    const [callPath, callOptions] = ownDataCall.callFor(amber);
     t.match(
       await callMerchantApi(gateway, callPath, { method, ...callOptions, key }),
       { status: ownDataCall.status },

@@ -90,8 +90,8 @@ t.test('an I/O error ends the process; the next start has everything that was ac
 });
 
 /**
- * A stop first closes the MQTT listener, which waits until the uplinks that it received are stored. If it has received
- * none that is not stored, a later step hangs: the one that stores that the gateway stops.
+ * A stop first closes the MQTT listener, which waits until the uplinks that it received are stored. If all of them
+ * are, a later step hangs, "the storing of received pings": it also stores that the gateway has stopped.
  */
 const HANG_MESSAGE = /^the gateway did not stop within 9 s: (the MQTT listener|the storing of received pings) hangs$/m;
 
@@ -129,7 +129,7 @@ async function portOf(serve: Program, name: string): Promise<number> {
   return Number(/:(\d+)$/.exec(await serve.waitForLine(new RegExp(`^ +${name} `)))?.[1]);
 }
 
-const noLibrary = library === undefined ? 'g++ is missing, which builds the library that makes fsync fail' : false;
+const noLibrary = library === undefined ? 'the library that makes fsync fail needs Linux and g++' : false;
 t.test('a failing fsync ends serve', { skip: noLibrary }, async (t) => {
   const changeSignal = new ChangeSignal();
   const data = path.join(folder, 'data');
@@ -172,7 +172,7 @@ async function statusOf(port: number): Promise<number> {
   return (await got(`http://127.0.0.1:${port}/readyz`, { throwHttpErrors: false, retry: { limit: 0 } })).statusCode;
 }
 
-const noMount = isMounted ? false : 'only root may mount a small file system to fill';
+const noMount = isMounted ? false : 'filling a small file system needs Linux, and root to mount it';
 t.test(
   'with a full disk nothing is acknowledged; once there is room, the gateway recovers by itself',
   { skip: noMount },

@@ -343,7 +343,7 @@ export class HttpServer {
     if (route.scheme === 'session' || (route.scheme === 'api-key' && authorization === undefined)) {
       const session = await findUserSession(parts, guard, request);
       if (session !== undefined) return { merchantId: session.merchantId, key: undefined, session };
-      if (route.scheme === 'session' || guard.isOfPage(request.raw)) throw notLoggedIn();
+      if (route.scheme === 'session' || guard.isFromPage(request.raw)) throw notLoggedIn();
     }
     if (route.scheme === 'api-key') {
       const key = await checkApiKey(parts, authorization, oauthError(route, 'invalid_client'));

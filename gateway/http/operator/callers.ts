@@ -14,8 +14,8 @@ import { bearerOf, type OperatorToken } from './token.js';
 
 /** Who calls. */
 export interface Caller {
-  /** The token for the audit log: a named token's name, or the start of the hash of the data folder's token. */
-  readonly token: string | null;
+  /** The token's name in the audit log: that of a named token, or the start of the hash of the data folder's token. */
+  readonly tokenName: string | null;
   readonly role: OperatorRole;
   /** The id of a named token; null for the token in the data folder. */
   readonly tokenId: number | null;
@@ -25,7 +25,7 @@ export interface Caller {
 }
 
 /** No caller that is known, with the least role: only the page's files and the login are served to it. */
-const NOBODY: Caller = { token: null, role: 'metrics', tokenId: null, expiresAtMs: null, sessionId: null };
+const NOBODY: Caller = { tokenName: null, role: 'metrics', tokenId: null, expiresAtMs: null, sessionId: null };
 
 export class Callers {
   readonly #token: OperatorToken;
@@ -77,10 +77,11 @@ export class Callers {
 
   async #find(authorization: string | undefined): Promise<Caller | undefined> {
     if (this.#token.isOperator(authorization))
-      return { token: this.#token.name, role: 'admin', tokenId: null, expiresAtMs: null, sessionId: null };
+      return { tokenName: this.#token.name, role: 'admin', tokenId: null, expiresAtMs: null, sessionId: null };
     const named = await this.#named.check(bearerOf(authorization));
     if (named === undefined) return undefined;
-    return { token: named.name, role: named.role, tokenId: named.id, expiresAtMs: named.expiresAtMs, sessionId: null };
+    const { id: tokenId, name: tokenName, role, expiresAtMs } = named;
+    return { tokenName, role, tokenId, expiresAtMs, sessionId: null };
   }
 
   async #ofSession({ headers, raw }: FastifyRequest): Promise<Caller | undefined> {
@@ -90,7 +91,7 @@ export class Callers {
     this.#guard.check(raw);
     const session = await this.#sessions.find(cookie);
     if (session?.kind !== 'operator' || !this.isTokenInUse(session)) return undefined;
-    const { id: sessionId, tokenName: token, role, tokenId, expiresAtMs } = session;
-    return { token, role, tokenId, expiresAtMs, sessionId };
+    const { id: sessionId, tokenName, role, tokenId, expiresAtMs } = session;
+    return { tokenName, role, tokenId, expiresAtMs, sessionId };
   }
 }

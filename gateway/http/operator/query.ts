@@ -1,4 +1,4 @@
-/** Reads members of paths and query strings of the operators' interface. */
+/** Reads values of paths and query strings, and the expiry in bodies, of the operators' interface. */
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { isDatable } from '../../../proto/wire/ping-json.js';

@@ -1,6 +1,6 @@
 /**
- * The operators' HTTP server: authenticates callers by their tokens, checks their roles, validates requests, records
- * changes in the audit log, and answers errors as problem documents (RFC 9457).
+ * The operators' HTTP server: authenticates callers by tokens or sessions, checks their roles, validates requests,
+ * records changes in the audit log, and answers errors as problem documents (RFC 9457).
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -76,7 +76,7 @@ const DOCUMENT_TERMS: DocumentedRoute = {
   answer: Described('An OpenAPI 3.1 document.'),
 };
 
-/** Every route that answers JSON. */
+/** Every route that {@link OperatorServer} serves as JSON in the same way: checked, audited and with its role. */
 export const OPERATOR_ROUTES: readonly Route[] = [
   ...ROUTES,
   ...MERCHANT_CLOSING_ROUTES,
@@ -98,7 +98,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...WHY_ROUTES,
 ];
 
-/** Every route of the port. */
+/** Every route of the port that the OpenAPI document has: all but the console's, its map's and the help. */
 export const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...OPERATOR_ROUTES,
   ...STREAM_ROUTES.map((route) => ({ answerType: JSON_LINES, ...route })),
@@ -163,20 +163,21 @@ export class OperatorServer {
       reply.headers(ANSWER_HEADERS);
       checkHost(request.raw, reply.raw);
       const isNewToken = token.refresh();
-      const isOfPage = PAGE_PATHS.includes(request.routeOptions.url ?? '');
-      const caller = isOfPage ? undefined : await server.#callers.authenticate(request);
+      const isPageFile = PAGE_PATHS.includes(request.routeOptions.url ?? '');
+      const caller = isPageFile ? undefined : await server.#callers.authenticate(request);
       // The first caller with the new token most likely changed it: the command line calls right after the change.
       if (isNewToken) {
-        // A `tokenId` of null is the token in the data folder.
+        // No name of a token: the entry's detail has that of the new one.
         const who = whoOf(request, options.proxies, null);
-        server.#tokenChanged(options, caller?.tokenId === null ? { ...who, actor: 'owner' } : OWNER);
+        const isDataFolderToken = caller?.tokenId === null;
+        server.#tokenChanged(options, isDataFolderToken ? { ...who, actor: 'owner' } : OWNER);
       }
-      const needsCaller = !isOfPage && !isConsoleLogin(request.routeOptions.url);
+      const needsCaller = !isPageFile && !isConsoleLogin(request.routeOptions.url);
       if (caller === undefined && needsCaller) throw server.#unauthorized(request);
       // While stopping, only health requests are answered.
       if (options.health.isStopping && !isHealthPath(request.url))
         throw new LockgateError('stopping', 'the gateway is stopping');
-      const terms = readingTerms(request.method, request.routeOptions.url);
+      const terms = unauditedReadTerms(request.method, request.routeOptions.url);
       if (terms !== undefined && caller !== undefined) checkRole(caller.role, roleNeeded(terms));
     });
     addHealthRoutes(fastify, options);
@@ -204,7 +205,7 @@ export class OperatorServer {
 
   /** The refusal of a call without a caller. Our own page gets one that opens no login dialog of the browser. */
   #unauthorized(request: FastifyRequest): LockgateError {
-    return this.#guard.isOfPage(request.raw) ? notLoggedIn() : new LockgateError('unauthorized', UNAUTHORIZED);
+    return this.#guard.isFromPage(request.raw) ? notLoggedIn() : new LockgateError('unauthorized', UNAUTHORIZED);
   }
 
   get port(): number {
@@ -281,7 +282,7 @@ export class OperatorServer {
           body: request.body ?? null,
         };
         if (body !== undefined) dropNulls(body, routeRequest.body);
-        const { token, role } = this.#callers.of(request);
+        const { tokenName, role } = this.#callers.of(request);
         const checkAndHandle = async (): Promise<unknown> => {
           checkRole(role, roleNeeded(route));
           await checkQuery(routeRequest.query);
@@ -290,7 +291,7 @@ export class OperatorServer {
         };
         const answer =
           'audit' in route
-            ? await makeAudited(route, whoOf(request, options.proxies, token), options, routeRequest, checkAndHandle)
+            ? await makeAudited(route, whoOf(request, options.proxies, tokenName), options, routeRequest, checkAndHandle)
             : await checkAndHandle();
         const link = nextLink(request.url, answer);
         if (link !== undefined) reply.header('link', link);
@@ -303,10 +304,10 @@ export class OperatorServer {
 }
 
 /**
- * The terms of a GET without an entry in the audit log, whose role is checked before anything else. Undefined for other
- * calls, which are refused with an entry, and for unknown paths.
+ * The terms of a GET that gets no entry in the audit log; its role is checked before anything else. Undefined for unknown
+ * paths, and for all other calls, whose role is checked later, since a refusal gets an entry too.
  */
-function readingTerms(method: string, url: string | undefined): DocumentedRoute | undefined {
+function unauditedReadTerms(method: string, url: string | undefined): DocumentedRoute | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined;
   return DOCUMENTED_ROUTES.find((terms) => terms.method === 'GET' && terms.path === url && terms !== BACKUP_TERMS);
 }

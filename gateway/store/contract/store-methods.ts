@@ -88,7 +88,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     findEvent: 'reads',
     selectPassing: 'reads',
     readDeliveries: 'reads',
-    readNewestAttempts: 'reads',
+    sumUpNewestAttempts: 'reads',
     countAttempted: 'reads',
     countPings: 'reads',
     resend: 'writes',

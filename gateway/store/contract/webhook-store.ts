@@ -7,6 +7,7 @@
 import type { EventKey } from '../../webhooks/event-id.js';
 import type { LogPosition } from './log/log-position.js';
 import type { StoredUplink } from './log/stored-uplink.js';
+import type { AttemptFigures, SummedAttempts } from './webhooks/attempt-figures.js';
 import type { WebhookFilter } from './webhooks/webhook-filter.js';
 import type { Hold, WebhookUrl } from './webhooks/webhook-url.js';
 
@@ -188,8 +189,8 @@ export interface WebhookStore {
   selectPassing(filter: WebhookFilter, events: readonly StoredUplink[]): Promise<StoredUplink[]>;
   /** Returns deliveries, newest events first; of one event, in the order of the URLs. */
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
-  /** Returns the attempts at the URL's newest attempted events, at most `limit`, the newest events first. */
-  readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]>;
+  /** Sums up the attempts at the URL's newest attempted events. */
+  sumUpNewestAttempts(urlId: number, summed: SummedAttempts): Promise<AttemptFigures>;
   /** Counts deliveries of a URL in a slice of the log. */
   countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts>;
   /** Counts the pings of the URL's merchant in a slice of the log. */

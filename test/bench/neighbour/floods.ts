@@ -64,7 +64,7 @@ export function floods(): NamedFlood[] {
     floodWithoutKey('an unknown path', { path: '/nothing' }),
     {
       // Just short enough to be parsed; the first name is not a text, so nothing is stored.
-      name: '1 MiB of users, with a key',
+      name: '1 MiB to /v2/user/createWithList, with a key',
       hasKey: true,
       makeRequest: ({ key }) => ({
         method: 'POST',
@@ -88,7 +88,7 @@ function takesKey(route: HttpRoute): boolean {
 
 /** A flood of this route, with or without credentials. */
 function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
-  const needsCredentials = 'handle' in route;
+  const isImplemented = 'handle' in route;
   const name = `${route.method} ${route.path}${takesKey(route) ? (hasKey ? ', with a key' : ', without a key') : ''}`;
   return {
     name,
@@ -97,11 +97,11 @@ function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
       const { key, token } = merchant;
       const ownCall = OWN_DATA_CALLS[`${route.method} ${route.path}`];
       if (ownCall !== undefined)
-        return ownDataRequest(route.method, ownCall.call(merchant.subject), hasKey ? key : null);
+        return ownDataRequest(route.method, ownCall.callFor(merchant.subject), hasKey ? key : null);
       if (route.path.includes('{')) throw new Error(`${route.path} has no call in test/helpers/http/own-data`);
-      const body = needsCredentials ? bodyOf(route.operationId, route.bodyExample, token) : '';
+      const body = isImplemented ? bodyOf(route.operationId, route.bodyExample, token) : '';
       const type =
-        needsCredentials && route.body !== undefined ? { 'content-type': route.bodyType ?? 'application/json' } : {};
+        isImplemented && route.body !== undefined ? { 'content-type': route.bodyType ?? 'application/json' } : {};
       const authorization = route.scheme === 'bearer' ? `Bearer ${token}` : basicAuthorization(key);
       const sendsCredentials = hasKey && (route.scheme === 'bearer' || route.scheme === 'api-key');
       const headers = { ...type, ...(sendsCredentials && { authorization }) };

@@ -196,7 +196,7 @@ t.test('each operation is open to the roles that may call it, and only for the u
   const otherMerchantsPage = await Dashboard.open(gateway, basil.merchant, 'other');
   for (const { method, path, keyScope, scheme } of MERCHANT_ROUTES) {
     const row = OWN_DATA_CALLS[`${method} ${path}`];
-    const [callPath, terms] = row?.call(amber) ?? [path, {}];
+    const [callPath, terms] = row?.callFor(amber) ?? [path, {}];
     for (const [role, page] of pages) {
       const { status } = await page.call(callPath, { method, ...terms });
       const name = `${role}: ${method} ${path}`;

@@ -60,8 +60,8 @@ t.test('no list of a merchant’s own data scans a table or sorts in memory', as
   const { mac, webhookId, key } = amber;
   statements.clear();
   const calls = Object.entries(OWN_DATA_CALLS).filter(([operation]) => operation.startsWith('GET'));
-  for (const [operation, { call, status }] of calls) {
-    const [route, options = {}] = call(amber);
+  for (const [operation, { callFor, status }] of calls) {
+    const [route, options = {}] = callFor(amber);
     t.equal((await callMerchantApi(gateway, route, { ...options, key })).status, status, operation);
   }
   for (const pathOf of FURTHER_PATHS) {

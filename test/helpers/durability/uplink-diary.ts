@@ -14,7 +14,6 @@ interface LockPage {
   readonly unacked: Map<string, Uplink>;
   readonly acked: Uplink[];
   readonly discarded: Uplink[];
-  created: number;
   /** Uplinks discarded since the last boot, which the lock reports as `dropped`. */
   discardedSinceBoot: number;
 }
@@ -54,8 +53,9 @@ export class UplinkDiary {
   }
 
   /**
-   * The locks' diaries for delivery-check.ts: every uplink that was not discarded must have arrived once. A discarded
-   * one may have arrived: the gateway stored it, and the connection broke before its acknowledgement came.
+   * The locks' diaries for delivery-check.ts, which asks that each of the `acked` arrived once, and that an `unacked` one
+   * did so at most once. To be called when all was sent: then every uplink that was not discarded must have arrived. A
+   * discarded one may have: the gateway stored it, and the connection broke before its acknowledgement came.
    */
   toDeliver(): LockDiary[] {
     return [...this.#pages].map(([mac, { acked, unacked, discarded }]) => ({
@@ -69,7 +69,7 @@ export class UplinkDiary {
   #page(mac: Mac): LockPage {
     let page = this.#pages.get(mac);
     if (page === undefined) {
-      page = { unacked: new Map(), acked: [], discarded: [], created: 0, discardedSinceBoot: 0 };
+      page = { unacked: new Map(), acked: [], discarded: [], discardedSinceBoot: 0 };
       this.#pages.set(mac, page);
     }
     return page;
@@ -77,12 +77,11 @@ export class UplinkDiary {
 
   #onAcknowledged(mac: Mac, page: LockPage, uplink: Uplink): void {
     if (page.unacked.delete(keyOf(uplink))) page.acked.push(uplink);
-    else this.violations.push(`${mac} received twice that ${keyOf(uplink)} was acknowledged`);
+    else this.violations.push(`${mac} got an acknowledgement of ${keyOf(uplink)}, for which it did not wait`);
   }
 
   #onCreated(mac: Mac, page: LockPage, uplink: Uplink): void {
     this.created += 1;
-    page.created += 1;
     page.unacked.set(keyOf(uplink), uplink);
     this.maxUnackedOfLock = Math.max(this.maxUnackedOfLock, page.unacked.size);
     if (page.unacked.size > POWER_MODEL.bufferUplinks)
@@ -94,8 +93,8 @@ export class UplinkDiary {
   }
 
   /**
-   * Only a full buffer may discard an uplink; a theft ping only if the buffer has no other uplinks except those in
-   * flight.
+   * Only a full buffer may discard an uplink; a theft ping only if all others in it are thefts too, except the one that
+   * may be in flight.
    */
   #onDiscarded(mac: Mac, page: LockPage, uplink: Uplink): void {
     this.discarded += 1;
@@ -106,9 +105,9 @@ export class UplinkDiary {
       this.violations.push(`${mac} discarded ${keyOf(uplink)}, which it did not have`);
     if (unackedBefore < POWER_MODEL.bufferUplinks)
       this.violations.push(`${mac} discarded an uplink although it stored only ${unackedBefore}`);
-    const otherUplinks = [...page.unacked.values()].filter((each) => !isTheft(each)).length;
-    if (isTheft(uplink) && otherUplinks > 1)
-      this.violations.push(`${mac} discarded a theft ping although it stored ${otherUplinks} other uplinks`);
+    const others = [...page.unacked.values()].filter((each) => !isTheft(each)).length;
+    if (isTheft(uplink) && others > 1)
+      this.violations.push(`${mac} discarded a theft ping although it stored ${others} uplinks that are no thefts`);
   }
 }
 

@@ -135,7 +135,9 @@ export class ReplayLock {
 
   /** Leaves the connection open, to be replaced by the lock's next one. */
   #abandon(): void {
-    this.#connection?.expectTakeover();
+    // None if it was refused or lost: then one that was left open before still is.
+    if (this.#connection === null) return;
+    this.#connection.expectTakeover();
     this.#abandoned = this.#connection;
     this.#connection = null;
   }

@@ -13,14 +13,17 @@ import {
   type DeliveryReading,
   type StoredAttempt,
 } from '../../../store/contract/webhook-store.js';
+import type { AttemptFigures } from '../../../store/contract/webhooks/attempt-figures.js';
 import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merchant-event.js';
-import { type AttemptFigures, SUMMED_ATTEMPTS } from '../../../webhooks/attempt-figures.js';
 import type { DeliveryHour } from '../../../webhooks/delivery-hours.js';
 import { eventId } from '../../../webhooks/event-id.js';
 import { traceParent } from '../../../webhooks/payload/trace-context.js';
 import { ADDRESS_REFUSED } from '../../../webhooks/sending/attempt.js';
 import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
 import { filterJson } from '../../shared/filter-json.js';
+
+/** How many of a URL's newest attempts its figures sum up. */
+export const SUMMED_ATTEMPTS = 500;
 
 const TIME = Type.String({ format: 'date-time' });
 

@@ -6,7 +6,6 @@ import { type Static, Type } from 'typebox';
 import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
 import { DELIVERY_STATES, type DeliveryState } from '../../../store/contract/webhook-store.js';
 import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
-import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figures.js';
 import { countedEvents, readDeliveryHours } from '../../../webhooks/delivery-hours.js';
 import { afterEvent, readDeliveryPage } from '../../../webhooks/delivery-page.js';
 import { Refusal } from '../refusal.js';
@@ -22,6 +21,7 @@ import {
   DeliveryStateWord,
   deliveryHourJson,
   deliveryJson,
+  SUMMED_ATTEMPTS,
   WEBHOOK_EXAMPLE,
   WebhookSchema,
   webhookJson,
@@ -182,8 +182,8 @@ async function listWebhooks(call: Call): Promise<HttpAnswer> {
   const data: unknown[] = [];
   for (const url of urls.slice(0, limit)) {
     await readTurns.next(signal);
-    const attempts = await parts.store.webhooks.readNewestAttempts(url.id, SUMMED_ATTEMPTS);
-    data.push(webhookJson(await webhooks.settings.read(url), sumUpAttempts(attempts)));
+    const figures = await parts.store.webhooks.sumUpNewestAttempts(url.id, { limit: SUMMED_ATTEMPTS, sinceMs: 0 });
+    data.push(webhookJson(await webhooks.settings.read(url), figures));
   }
   const last = urls[limit - 1];
   return pageAnswer(call, listKey, { data, next: urls.length > limit && last !== undefined ? [last.id] : null });

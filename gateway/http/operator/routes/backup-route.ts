@@ -45,9 +45,9 @@ export function addBackupRoute(
 ): void {
   const { operation: action } = BACKUP_TERMS;
   fastify.get('/backup', async (request, reply) => {
-    const { token, role } = callers.of(request);
+    const { tokenName, role } = callers.of(request);
     // An entry of the audit log; a backup has no changed object and no state before.
-    const change = { who: whoOf(request, proxies, token), action, object: '', before: null };
+    const change = { who: whoOf(request, proxies, tokenName), action, object: '', before: null };
     const copy = await audit.change(
       change,
       async () => {

@@ -87,19 +87,19 @@ export function addConsoleRoutes(fastify: FastifyInstance, parts: ConsoleRoutePa
     const ownId = sessionIdOf(parts, request);
     const text = (request.params as { readonly id: string }).id;
     const id = Number(/^\d{1,15}$/.exec(text)?.[0] ?? 0);
-    const { role, token } = callers.of(request);
+    const { role, tokenName } = callers.of(request);
     const isReached = role === 'admin' || id === ownId;
     if (!isReached || !(await endSession(parts, id)))
       throw new LockgateError('no-such-session', 'there is no such session');
-    parts.audit.note('session.end', String(id), null, whoOf(request, parts.proxies, token));
+    parts.audit.note('session.end', String(id), null, whoOf(request, parts.proxies, tokenName));
     return await reply.status(204).send();
   });
 }
 
 async function makeLink(parts: ConsoleRouteParts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { callers, sessions, audit, proxies } = parts;
-  const { token, role, tokenId, expiresAtMs, sessionId } = callers.of(request);
-  const change = { who: whoOf(request, proxies, token), action: LINK_TERMS.operation, object: '', before: null };
+  const { tokenName, role, tokenId, expiresAtMs, sessionId } = callers.of(request);
+  const change = { who: whoOf(request, proxies, tokenName), action: LINK_TERMS.operation, object: '', before: null };
   const link = await audit.change(
     change,
     async () => {
@@ -107,7 +107,7 @@ async function makeLink(parts: ConsoleRouteParts, request: FastifyRequest, reply
       // Otherwise a session could outlive its 12 hours by links of its own.
       if (sessionId !== null) throw new LockgateError('insufficient-role', 'a link needs a token, not a session');
       // An authenticated caller has a token, which has a name.
-      return await sessions.makeLink({ role, tokenName: token ?? '', tokenId, sessionEndsAtMs: expiresAtMs });
+      return await sessions.makeLink({ role, tokenName: tokenName ?? '', tokenId, sessionEndsAtMs: expiresAtMs });
     },
     () => ({ object: '', after: { role } }),
   );

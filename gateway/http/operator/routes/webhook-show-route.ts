@@ -8,7 +8,6 @@ import { formatDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchWebhook } from '../../../store/contract/errors.js';
 import type { Store } from '../../../store/contract/store.js';
 import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
-import { sumUpAttempts } from '../../../webhooks/attempt-figures.js';
 import { readDeliveryHours } from '../../../webhooks/delivery-hours.js';
 import { DeliveryHourSchema, deliveryHourJson } from '../../merchant/own-data/webhook-json.js';
 import { readId } from '../query.js';
@@ -19,7 +18,7 @@ import { webhook, webhookJson } from './webhook-routes.js';
 
 /** The attempts of the last day are summed up. */
 const SUMMED_SPAN = Days(1);
-/** Of more attempts than these, only the newest are summed up: they are read on the thread that takes pings. */
+/** Of more attempts than these, only the newest are summed up. */
 const MAX_SUMMED_ATTEMPTS = 2_000;
 
 const ShownWebhook = Type.Object({
@@ -78,9 +77,8 @@ async function showWebhook({ store, webhooks, figures, wallClock }: OperatorPart
   const url = await findUrl(store, urlId);
   const { store: storeFigures, oldestAgeMs } = await figures.read();
   const backlog = storeFigures?.backlogs.find((each) => each.urlId === urlId);
-  const attempts = await store.webhooks.readNewestAttempts(urlId, MAX_SUMMED_ATTEMPTS);
-  const sinceMs = wallClock.now() - SUMMED_SPAN;
-  const { lastError, ...sums } = sumUpAttempts(attempts.filter(({ atMs }) => atMs >= sinceMs));
+  const summed = { limit: MAX_SUMMED_ATTEMPTS, sinceMs: wallClock.now() - SUMMED_SPAN };
+  const { lastError, ...sums } = await store.webhooks.sumUpNewestAttempts(urlId, summed);
   // By the delivery clock; `earliestAttemptAtMs` converts to wall-clock time. Events that the URL's cursor has not
   // reached are due at once.
   const dueAtMs = (backlog?.behind ?? 0) > 0 ? 0 : await store.nextDueAtMs(urlId);

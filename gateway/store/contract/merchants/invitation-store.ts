@@ -62,7 +62,9 @@ export interface InvitationStore {
   /**
    * Adds the invited user and ends the invitation, both or neither.
    *
-   * @throws LockgateError `no-such-invitation` if it is not open; RequestFaults `user-exists`, OverBudget
+   * @throws LockgateError `no-such-invitation` if it is not open
+   * @throws RequestFaults `user-exists` if the merchant has a user with that name
+   * @throws OverBudget if the merchant may not have another user
    */
   accept(acceptance: AcceptedInvitation): Promise<void>;
 }

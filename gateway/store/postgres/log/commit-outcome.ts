@@ -6,8 +6,9 @@ import { Fenced } from '../fence.js';
 import type { CommitResultRow } from './commit-statement.js';
 
 /**
- * What was not stored of a commit. If the answer was lost (`row` is null), no sending is reported as stored, so that no
- * bytes are sent for a command that may have been cancelled; a command that is stored as sent is sent again later.
+ * What was not stored of a commit that was stored. `row` is null if the database's answer was lost, and the commit's mark
+ * showed later that it is stored. Then no sending is reported as stored, so that no bytes are sent for a command that may
+ * have been cancelled; a command that is stored as sent is sent again later. All else is reported as stored.
  */
 export function resultOf(
   { incoming, commands = [] }: Commit,
@@ -26,7 +27,7 @@ export function resultOf(
   return refusedCommands.length + repeatedUplinks.length === 0 ? ALL_STORED : { refusedCommands, repeatedUplinks };
 }
 
-/** @throws TypeError for an uplink with a member that is not a number */
+/** @throws TypeError for an uplink with a member that is not a whole number (a safe integer) */
 export function refuseInvalid({ incoming }: Commit): void {
   for (const item of incoming) {
     if (item.type !== 'uplink') continue;
@@ -47,6 +48,6 @@ export function isRefusedValue(error: unknown): boolean {
 export function isDefinite(error: unknown): boolean {
   if (error instanceof Fenced) return true;
   const { code, severity } = error as { code?: unknown; severity?: unknown };
-  // A SQLSTATE has five characters; a code of the system, such as ECONNRESET, has others.
+  // A SQLSTATE has five characters. So has EPIPE, but errors of the system have no severity.
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity === 'ERROR';
 }

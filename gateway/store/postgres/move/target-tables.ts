@@ -102,6 +102,9 @@ export function toMovedValues({ types }: TargetTable, row: Readonly<Record<strin
   });
 }
 
+/** An escape in JSON; an escaped backslash is one, so that what follows it is none. */
+const ESCAPE = /\\(?:u0000|.)/g;
+
 /**
  * The values as PostgreSQL can store them: it has no character U+0000 in a text, and in a filter not even as an escape.
  * It becomes U+FFFD, as in what a lock sends to a gateway on PostgreSQL.
@@ -114,6 +117,6 @@ export function storable({ name, columns }: TargetTable, row: readonly MovedValu
   return row.map((value, index) => {
     if (typeof value !== 'string') return value;
     const text = value.replaceAll('\0', '\uFFFD');
-    return isFilter(index) ? text.replaceAll('\\u0000', '\\ufffd') : text;
+    return isFilter(index) ? text.replace(ESCAPE, (escape) => (escape === '\\u0000' ? '\\ufffd' : escape)) : text;
   });
 }

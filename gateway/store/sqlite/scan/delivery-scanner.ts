@@ -6,12 +6,12 @@
 import type { Database } from 'better-sqlite3';
 import type {
   AttemptedCounts,
-  AttemptSummary,
   CountedRange,
   DeliveryFilter,
   DeliveryReading,
   PingCount,
 } from '../../contract/webhook-store.js';
+import { type AttemptFigures, type SummedAttempts, sumUpAttempts } from '../../contract/webhooks/attempt-figures.js';
 import { DeliveryCounts } from '../tables/webhooks/delivery-counts.js';
 import { PassingEvents } from '../tables/webhooks/passing-events.js';
 import { DeliveryReader, type Gap, type UrlOfDeliveries } from '../tables/webhooks/webhook-rows.js';
@@ -25,11 +25,11 @@ export interface DeliveryRequest extends NewestUplinks {
   readonly filter: DeliveryFilter;
 }
 
-/** The attempts at a URL's newest attempted events. */
-export interface NewestAttemptsRequest {
-  readonly type: 'newest-attempts';
+/** The attempts at a URL's newest attempted events, to sum up here: the figures cross threads at once, attempts don't. */
+export interface AttemptFiguresRequest {
+  readonly type: 'attempt-figures';
   readonly urlId: number;
-  readonly limit: number;
+  readonly summed: SummedAttempts;
 }
 
 /** Deliveries, or the merchant's pings, to count in a slice of the log. */
@@ -55,8 +55,8 @@ export class DeliveryScanner {
     return this.#deliveries.read(request.url, request.gaps, request.filter);
   }
 
-  readNewestAttempts({ urlId, limit }: NewestAttemptsRequest): AttemptSummary[] {
-    return this.#deliveries.readNewestAttempts(urlId, limit);
+  sumUpNewestAttempts({ urlId, summed }: AttemptFiguresRequest): AttemptFigures {
+    return sumUpAttempts(this.#deliveries.readNewestAttempts(urlId, summed.limit), summed.sinceMs);
   }
 
   countAttempted({ urlId, range }: CountRequest): AttemptedCounts {

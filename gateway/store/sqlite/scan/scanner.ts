@@ -5,12 +5,13 @@
 import type { Database } from 'better-sqlite3';
 import type { StoredFinding } from '../../contract/log/log-entry.js';
 import type { ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import type { AttemptedCounts, AttemptSummary, DeliveryReading, PingCount } from '../../contract/webhook-store.js';
+import type { AttemptedCounts, DeliveryReading, PingCount } from '../../contract/webhook-store.js';
+import type { AttemptFigures } from '../../contract/webhooks/attempt-figures.js';
 import {
+  type AttemptFiguresRequest,
   type CountRequest,
   type DeliveryRequest,
   DeliveryScanner,
-  type NewestAttemptsRequest,
 } from './delivery-scanner.js';
 import { type FindingRequest, type LogPart, type LogPartRequest, LogScanner } from './log-scanner.js';
 import { type EventScanRequest, type PingScanRequest, UplinkScanner } from './uplink-scanner.js';
@@ -21,7 +22,7 @@ export type ScanRequest =
   | LogPartRequest
   | FindingRequest
   | DeliveryRequest
-  | NewestAttemptsRequest
+  | AttemptFiguresRequest
   | CountRequest;
 
 /** What a scan returns, by the type of its request. */
@@ -31,7 +32,7 @@ export interface ScanResults {
   readonly log: LogPart;
   readonly findings: StoredFinding[];
   readonly deliveries: DeliveryReading[];
-  readonly 'newest-attempts': AttemptSummary[];
+  readonly 'attempt-figures': AttemptFigures;
   readonly 'count-attempted': AttemptedCounts;
   readonly 'count-pings': PingCount;
 }
@@ -62,8 +63,8 @@ export class Scanner {
         return this.#logs.readFindings(request);
       case 'deliveries':
         return this.#deliveries.read(request);
-      case 'newest-attempts':
-        return this.#deliveries.readNewestAttempts(request);
+      case 'attempt-figures':
+        return this.#deliveries.sumUpNewestAttempts(request);
       case 'count-attempted':
         return this.#deliveries.countAttempted(request);
       case 'count-pings':

@@ -15,12 +15,12 @@ import type {
 } from '../../contract/merchants/uplink-scan.js';
 import type {
   AttemptedCounts,
-  AttemptSummary,
   CountedRange,
   DeliveryFilter,
   DeliveryReading,
   PingCount,
 } from '../../contract/webhook-store.js';
+import type { AttemptFigures, SummedAttempts } from '../../contract/webhooks/attempt-figures.js';
 import type { WebhookUrl } from '../../contract/webhooks/webhook-url.js';
 import type { UplinkMemtable } from '../log/memtable/uplink-memtable.js';
 import type { Gap } from '../tables/webhooks/webhook-rows.js';
@@ -120,8 +120,8 @@ export class Scans implements ScanStore {
     return this.#scan('read deliveries', merchantId, request, undefined);
   }
 
-  readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
-    const request = { type: 'newest-attempts', urlId, limit } as const;
+  sumUpNewestAttempts(urlId: number, summed: SummedAttempts): Promise<AttemptFigures> {
+    const request = { type: 'attempt-figures', urlId, summed } as const;
     return this.#scan('read deliveries', this.#merchantOfUrl(urlId), request, undefined);
   }
 

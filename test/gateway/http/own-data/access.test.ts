@@ -35,7 +35,7 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
       const row = OWN_DATA_CALLS[`${method} ${path}`];
       if (row === undefined) return;
       const callOperation = (key: string | undefined, subject = amber) => {
-        const [where, terms] = row.call(subject);
+        const [where, terms] = row.callFor(subject);
         return callMerchantApi(gateway, where, { method, ...terms, key });
       };
       for (const [name, key] of [

@@ -56,7 +56,7 @@ t.test('each documented status is answered, by an answer that fits its schema', 
     const { method, path } = route;
     const calls = OWN_DATA_CALLS[`${method} ${path}`];
     /** For each status a function that returns the path, body and headers of a call that is answered with it. */
-    const callsByStatus = { ...calls?.otherStatuses, ...(calls && { [calls.status]: calls.call }) };
+    const callsByStatus = { ...calls?.otherStatuses, ...(calls && { [calls.status]: calls.callFor }) };
     const expected = statusesOf(route).map(String);
     t.strictSame(Object.keys(callsByStatus).sort(), expected.sort(), `${method} ${path}: a call for each status`);
     for (const [status, makeCall] of Object.entries(callsByStatus)) {
@@ -73,7 +73,7 @@ t.test('the document gives each answer’s content type a schema, or says that i
   const { paths } = (await callMerchantApi(gateway, '/openapi.json')).body as OpenApiDocument;
   for (const { method, path, responses } of OWN_DATA_ROUTES) {
     const row = OWN_DATA_CALLS[`${method} ${path}`];
-    const [calledPath, call] = row?.call(amber) ?? [''];
+    const [calledPath, call] = row?.callFor(amber) ?? [''];
     const { status, headers } = await callMerchantApi(gateway, calledPath, { method, key: amber.key, ...call });
     const type = String(headers['content-type']).split(';')[0] ?? '';
     const media = paths[path]?.[method.toLowerCase()]?.responses[status]?.content?.[type];

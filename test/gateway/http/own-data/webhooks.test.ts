@@ -8,7 +8,7 @@ import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import type { GatewayOptions } from '../../../../gateway/gateway.js';
 import { NEWEST_ATTEMPTS, SUCCEEDED_EVENTS } from '../../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
-import { type AttemptFigures, sumUpAttempts } from '../../../../gateway/webhooks/attempt-figures.js';
+import { type AttemptFigures, sumUpAttempts } from '../../../../gateway/store/contract/webhooks/attempt-figures.js';
 import { Hours, ManualClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
@@ -233,6 +233,7 @@ t.test('figures sum up attempts in any order', async (t) => {
     lastSuccessAtMs: 2,
     lastError: { atMs: 9, error: 'a' },
   });
+  t.match(sumUpAttempts(failed, 7), { attempts: 2, successRate: 0, lastError: { atMs: 9 } }, 'since a time');
 });
 
 t.test('delivered events after a URL’s cursor are found by their attempts, not by reading the log', async (t) => {

@@ -9,6 +9,7 @@ import t from 'tap';
 import { LOG_START, positionAfter, slotOf } from '../../../../gateway/store/contract/log/log-position.js';
 import { LEFT_TABLES, MOVED_TABLES } from '../../../../gateway/store/move/moved-tables.js';
 import { openStore, sqliteUrl } from '../../../../gateway/store/open-store.js';
+import { storable } from '../../../../gateway/store/postgres/move/target-tables.js';
 import { openDurable } from '../../../../gateway/store/sqlite/durable-file.js';
 import { checkStoreInDatabase } from '../../../../gateway/store/store-at-rest.js';
 import { type MoveStep, moveStore } from '../../../../gateway/store/store-move.js';
@@ -51,6 +52,14 @@ const refusalOf = async (url: string): Promise<unknown> => {
   await opened.close();
   return 'it starts';
 };
+
+t.test('a U+0000 becomes U+FFFD, in a filter its escape too; an escaped backslash before u0000 stays', async (t) => {
+  const table = { name: 'webhook_url', columns: ['url', 'filter'], types: ['text', 'jsonb'] };
+  const filter = JSON.stringify({ labels: { a: 'x\0', b: '\\u0000' } });
+  const [url, stored] = storable(table, ['a\0', filter]);
+  t.equal(url, 'a\uFFFD');
+  t.same(JSON.parse(String(stored)), { labels: { a: 'x\uFFFD', b: '\\u0000' } });
+});
 
 t.test('a store is moved with every row, and goes on in the database', options, async (t) => {
   const { folder, url, server, name } = await folderAndDatabase(t);

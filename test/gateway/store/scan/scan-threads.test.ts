@@ -24,7 +24,7 @@ const READS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     await webhooks.readDeliveries({ ...ALL, urlIds: [FILTERED_URL] }),
   'deliveries of one lock': async ({ webhooks }) =>
     await webhooks.readDeliveries({ ...ALL, urlIds: [ANY_URL], deviceId: 1 }),
-  'the newest attempts': async ({ webhooks }) => await webhooks.readNewestAttempts(ANY_URL, 50),
+  'figures of attempts': async ({ webhooks }) => await webhooks.sumUpNewestAttempts(ANY_URL, { limit: 50, sinceMs: 0 }),
   'counts of attempted events': async ({ webhooks }) => await webhooks.countAttempted(ANY_URL, RANGE),
   'counts of pings': async ({ webhooks }) => await webhooks.countPings(ANY_URL, RANGE),
 };

@@ -11,7 +11,7 @@ export type CallTerms = readonly [path: string, call?: MerchantCall];
 /** How one operation is called in tests. Its calls are about a {@link Subject}: a merchant and its lock. */
 export interface OwnDataCall {
   /** A call about a merchant and its lock, which succeeds with that merchant's key. It may be made repeatedly. */
-  readonly call: (about: Subject) => CallTerms;
+  readonly callFor: (about: Subject) => CallTerms;
   /** The status of that call. */
   readonly status: number;
   /** The status of that call with the key of another merchant: 404, or 200 for a list, which then lacks the lock. */

@@ -22,7 +22,7 @@ const send = (body: unknown, headers: MerchantCall['headers'] = {}): MerchantCal
 
 export const COMMAND_CALLS: CallTable = {
   'POST /v1/locks/{mac}/commands': {
-    call: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'unlock' }, IDEMPOTENCY_KEY)],
+    callFor: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'unlock' }, IDEMPOTENCY_KEY)],
     status: 202,
     statusForOthers: 404,
     otherStatuses: {
@@ -38,19 +38,19 @@ export const COMMAND_CALLS: CallTable = {
     },
   },
   'GET /v1/commands': {
-    call: ({ mac }) => [`/v1/commands?mac_addr=${mac}&limit=1`],
+    callFor: ({ mac }) => [`/v1/commands?mac_addr=${mac}&limit=1`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: { 400: () => ['/v1/commands?state=lost'], 404: () => [`/v1/commands?mac_addr=${UNKNOWN}`] },
   },
   'GET /v1/commands/{id}': {
-    call: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}`],
+    callFor: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: { 404: () => ['/v1/commands/4000000000'] },
   },
   'POST /v1/commands/{id}/cancel': {
-    call: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}/cancel`, { method: 'POST' }],
+    callFor: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}/cancel`, { method: 'POST' }],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {

@@ -9,7 +9,7 @@ import { SITE_SWEPT_MS } from './site.js';
 
 export const EVENT_CALLS: CallTable = {
   'GET /v1/events': {
-    call: () => ['/v1/events?limit=1&types=cellular,gps'],
+    callFor: () => ['/v1/events?limit=1&types=cellular,gps'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: {

@@ -7,13 +7,13 @@ import type { CallTable } from './call-table.js';
 
 export const INVITATION_CALLS: CallTable = {
   'GET /v1/invitations': {
-    call: () => ['/v1/invitations?limit=1'],
+    callFor: () => ['/v1/invitations?limit=1'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/invitations?limit=0'] },
   },
   'POST /v1/invitations': {
-    call: () => ['/v1/invitations', { body: { dashboard: 'viewer', username: 'eve', expires_in: 3_600 } }],
+    callFor: () => ['/v1/invitations', { body: { dashboard: 'viewer', username: 'eve', expires_in: 3_600 } }],
     status: 201,
     statusForOthers: 201,
     createsNew: true,
@@ -26,7 +26,7 @@ export const INVITATION_CALLS: CallTable = {
     },
   },
   'DELETE /v1/invitations/{id}': {
-    call: ({ invitationId }) => [`/v1/invitations/${invitationId}`],
+    callFor: ({ invitationId }) => [`/v1/invitations/${invitationId}`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: { 404: () => ['/v1/invitations/x'] },

@@ -12,19 +12,19 @@ const UNKNOWN = formatMac(testMac(99));
 
 export const LOCK_CALLS: CallTable = {
   'GET /v1/locks': {
-    call: () => ['/v1/locks?sort=trouble&presence=asleep,late'],
+    callFor: () => ['/v1/locks?sort=trouble&presence=asleep,late'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/locks?sort=colour'] },
   },
   'GET /v1/locks/{mac}': {
-    call: ({ mac }) => [`/v1/locks/${mac}`],
+    callFor: ({ mac }) => [`/v1/locks/${mac}`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: { 404: () => [`/v1/locks/${UNKNOWN}`] },
   },
   'PATCH /v1/locks/{mac}': {
-    call: ({ mac }) => [`/v1/locks/${mac}`, { body: { name: 'Harbour 7', labels: { city: 'Hamburg' } } }],
+    callFor: ({ mac }) => [`/v1/locks/${mac}`, { body: { name: 'Harbour 7', labels: { city: 'Hamburg' } } }],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {
@@ -35,7 +35,7 @@ export const LOCK_CALLS: CallTable = {
     },
   },
   'GET /v1/locks/{mac}/pings': {
-    call: ({ mac }) => [`/v1/locks/${mac}/pings?limit=2&ping_type=gps,cellular&from=2026-11-20T06:00:00Z`],
+    callFor: ({ mac }) => [`/v1/locks/${mac}/pings?limit=2&ping_type=gps,cellular&from=2026-11-20T06:00:00Z`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {
@@ -44,7 +44,7 @@ export const LOCK_CALLS: CallTable = {
     },
   },
   'GET /v1/locks/{mac}/history': {
-    call: ({ mac }) => [`/v1/locks/${mac}/history?from=2026-11-20T06:00:00Z`],
+    callFor: ({ mac }) => [`/v1/locks/${mac}/history?from=2026-11-20T06:00:00Z`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {
@@ -53,7 +53,7 @@ export const LOCK_CALLS: CallTable = {
     },
   },
   'GET /v1/locks/{mac}/track': {
-    call: ({ mac }) => [`/v1/locks/${mac}/track`],
+    callFor: ({ mac }) => [`/v1/locks/${mac}/track`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {
@@ -62,19 +62,19 @@ export const LOCK_CALLS: CallTable = {
     },
   },
   'GET /v1/why/{id}': {
-    call: ({ mac }) => [`/v1/why/${mac}`],
+    callFor: ({ mac }) => [`/v1/why/${mac}`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: { 400: () => ['/v1/why/7'], 404: () => ['/v1/why/finding:99999'] },
   },
   'GET /v1/findings': {
-    call: () => ['/v1/findings?limit=1'],
+    callFor: () => ['/v1/findings?limit=1'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/findings?cursor=x'] },
   },
   'GET /v1/locks/{mac}/findings': {
-    call: ({ mac }) => [`/v1/locks/${mac}/findings?limit=1`],
+    callFor: ({ mac }) => [`/v1/locks/${mac}/findings?limit=1`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {

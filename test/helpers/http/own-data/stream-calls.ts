@@ -7,7 +7,7 @@ import type { CallTable } from './call-table.js';
 
 export const STREAM_CALLS: CallTable = {
   'GET /v1/stream': {
-    call: () => ['/v1/stream?seconds=0'],
+    callFor: () => ['/v1/stream?seconds=0'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/stream?seconds=-1'] },

@@ -8,19 +8,19 @@ import { SITE_CLOSED_MONTH } from './site.js';
 
 export const USAGE_CALLS: CallTable = {
   'GET /v1/usage': {
-    call: () => ['/v1/usage?limit=1'],
+    callFor: () => ['/v1/usage?limit=1'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/usage?month=2026-13'] },
   },
   'GET /v1/statements': {
-    call: () => ['/v1/statements?limit=1'],
+    callFor: () => ['/v1/statements?limit=1'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/statements?cursor=x'] },
   },
   'GET /v1/statements/{month}': {
-    call: () => [`/v1/statements/${SITE_CLOSED_MONTH}`],
+    callFor: () => [`/v1/statements/${SITE_CLOSED_MONTH}`],
     status: 200,
     statusForOthers: 200,
     otherStatuses: {

@@ -21,13 +21,13 @@ const CSV = { 'content-type': 'text/csv' };
  */
 export const USER_CALLS: CallTable = {
   'GET /v1/users': {
-    call: () => ['/v1/users?limit=1'],
+    callFor: () => ['/v1/users?limit=1'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/users?limit=0'] },
   },
   'POST /v1/users': {
-    call: () => {
+    callFor: () => {
       addedUsers += 1;
       return ['/v1/users', { body: { username: `user-${addedUsers}`, email: 'eve@example.com' } }];
     },
@@ -42,7 +42,7 @@ export const USER_CALLS: CallTable = {
     },
   },
   'PATCH /v1/users/{id}': {
-    call: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: { dashboard: 'staff', email: 'bo@example.com' } }],
+    callFor: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: { dashboard: 'staff', email: 'bo@example.com' } }],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {
@@ -55,7 +55,7 @@ export const USER_CALLS: CallTable = {
     },
   },
   'DELETE /v1/users/{id}': {
-    call: (about) => [`/v1/users/${siteUserId(about, 3)}`],
+    callFor: (about) => [`/v1/users/${siteUserId(about, 3)}`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {

@@ -21,13 +21,13 @@ const SINCE = { since: '2026-11-20T00:00:00Z' };
  */
 export const WEBHOOK_CALLS: CallTable = {
   'GET /v1/webhooks': {
-    call: () => ['/v1/webhooks?limit=1'],
+    callFor: () => ['/v1/webhooks?limit=1'],
     status: 200,
     statusForOthers: 200,
     otherStatuses: { 400: () => ['/v1/webhooks?limit=0'] },
   },
   'GET /v1/webhooks/{id}/deliveries': {
-    call: ({ webhookId }) => [`/v1/webhooks/${webhookId}/deliveries?limit=2`],
+    callFor: ({ webhookId }) => [`/v1/webhooks/${webhookId}/deliveries?limit=2`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {
@@ -36,13 +36,13 @@ export const WEBHOOK_CALLS: CallTable = {
     },
   },
   'GET /v1/webhooks/{id}/hours': {
-    call: ({ webhookId }) => [`/v1/webhooks/${webhookId}/hours`],
+    callFor: ({ webhookId }) => [`/v1/webhooks/${webhookId}/hours`],
     status: 200,
     statusForOthers: 404,
     otherStatuses: { 404: () => ['/v1/webhooks/x/hours'] },
   },
   'POST /v1/webhooks/{id}/deliveries/{event}/resend': {
-    call: ({ webhookId, event }) => [`/v1/webhooks/${webhookId}/deliveries/${event}/resend`, POST],
+    callFor: ({ webhookId, event }) => [`/v1/webhooks/${webhookId}/deliveries/${event}/resend`, POST],
     status: 202,
     statusForOthers: 404,
     otherStatuses: {
@@ -51,7 +51,7 @@ export const WEBHOOK_CALLS: CallTable = {
     },
   },
   'POST /v1/webhooks/{id}/recover': {
-    call: ({ webhookId }) => recover(webhookId, SINCE),
+    callFor: ({ webhookId }) => recover(webhookId, SINCE),
     status: 202,
     statusForOthers: 404,
     otherStatuses: {

@@ -23,8 +23,8 @@ const MAX_FIRMWARE_VERSIONS = 1000;
 /** The firmware of a lock that has not reported any. */
 export const UNKNOWN_FIRMWARE = 'unknown';
 
-/** What a summary needs of one finding. */
-export interface FindingCount {
+/** What is needed of a finding to count it. */
+export interface CountedFinding {
   readonly rule: RuleName;
   readonly firmware: string;
   readonly mac: string;
@@ -105,8 +105,8 @@ export class FindingSpool implements FindingSink {
       yield this.#read(index);
   }
 
-  /** Rule, firmware and lock of each finding, for a summary. */
-  *counts(): Generator<FindingCount> {
+  /** Rule, firmware and lock of each finding, to be counted: of findings that are alike, each by itself. */
+  *countedFindings(): Generator<CountedFinding> {
     for (const index of this.#sorted()) {
       const firmware = this.#firmware.textOf(this.#index.get('firmware', index));
       const mac = this.#locks.textOf(this.#index.get('lock', index));

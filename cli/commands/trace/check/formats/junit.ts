@@ -47,7 +47,7 @@ function printRequired(required: readonly RequiredRow[], unmet: number): void {
 /** The broken rules that make the suite fail. */
 function failedRules({ findings }: FileReport, failOn: Report['failOn']): Set<string> {
   const broken = new Set<string>();
-  for (const { rule } of findings.counts()) broken.add(rule);
+  for (const { rule } of findings.countedFindings()) broken.add(rule);
   for (const { rule, severity } of RULES) if (severity === 'warning' && failOn === 'violation') broken.delete(rule);
   return broken;
 }

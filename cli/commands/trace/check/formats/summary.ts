@@ -2,7 +2,7 @@
 import { RULES, type RuleName, type Severity } from '../../../../../proto/power/rules.js';
 import type { FileReport } from '../checked-file.js';
 
-/** A broken rule, with the numbers of findings, locks and firmware versions. */
+/** A broken rule, with the numbers of its findings and locks, and its findings by firmware. */
 export interface SummaryRow {
   readonly rule: RuleName;
   readonly severity: Severity;
@@ -18,16 +18,16 @@ export function summarize(files: readonly FileReport[]): SummaryRow[] {
   const locks = new Map<string, Set<string>>();
   const firmware = new Map<string, Map<string, number>>();
   for (const { findings } of files) {
-    for (const { rule, mac, firmware: version } of findings.counts()) {
+    for (const { rule, mac, firmware: version } of findings.countedFindings()) {
       getOrAdd(locks, rule, () => new Set<string>()).add(mac);
-      const counts = getOrAdd(firmware, rule, () => new Map<string, number>());
-      counts.set(version, (counts.get(version) ?? 0) + 1);
+      const byVersion = getOrAdd(firmware, rule, () => new Map<string, number>());
+      byVersion.set(version, (byVersion.get(version) ?? 0) + 1);
     }
   }
   return RULES.filter(({ rule }) => firmware.has(rule)).map(({ rule, severity }) => {
-    const counts = [...(firmware.get(rule) ?? [])].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    const findings = counts.reduce((sum, [, count]) => sum + count, 0);
-    return { rule, severity, findings, locks: locks.get(rule)?.size ?? 0, firmware: new Map(counts) };
+    const byVersion = [...(firmware.get(rule) ?? [])].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    const findings = byVersion.reduce((sum, [, count]) => sum + count, 0);
+    return { rule, severity, findings, locks: locks.get(rule)?.size ?? 0, firmware: new Map(byVersion) };
   });
 }
 

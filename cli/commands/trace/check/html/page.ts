@@ -136,7 +136,7 @@ function shortCell(text: string): string {
 function shownLocks({ findings, timelines }: FileReport): ShownLock[] {
   const locks = new Map<string, ShownLock>();
   for (const lock of timelines?.locks ?? []) locks.set(lock.mac, { lock, findings: [], count: 0 });
-  for (const { mac } of findings.counts()) {
+  for (const { mac } of findings.countedFindings()) {
     const known = locks.get(mac) ?? { lock: new LockTimeline(mac), findings: [], count: 0 };
     known.count += 1;
     locks.set(mac, known);

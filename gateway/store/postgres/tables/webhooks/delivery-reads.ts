@@ -19,6 +19,7 @@ import type {
   PingCount,
   StoredAttempt,
 } from '../../../contract/webhook-store.js';
+import { type AttemptFigures, type SummedAttempts, sumUpAttempts } from '../../../contract/webhooks/attempt-figures.js';
 import { passesFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
@@ -68,12 +69,13 @@ export class DeliveryReads {
     return newest.map((delivery) => ({ ...delivery, attempts: attempts.get(delivery.uplink.id) ?? [] }));
   }
 
-  async readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
-    return await this.#sql.all<AttemptSummary>(
+  async sumUpNewestAttempts(urlId: number, { limit, sinceMs }: SummedAttempts): Promise<AttemptFigures> {
+    const attempts = await this.#sql.all<AttemptSummary>(
       `SELECT at_ms AS "atMs", duration_ms AS "durationMs", status, error FROM attempt
        WHERE url_id = @urlId ORDER BY uplink_id DESC LIMIT @limit`,
       { urlId, limit },
     );
+    return sumUpAttempts(attempts, sinceMs);
   }
 
   /** Returns those of the events that pass, by the present labels of their locks, in their order. */

@@ -7,7 +7,6 @@ import { LOG_START, type LogPosition, movedAfter } from '../../../contract/log/l
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import type {
   AttemptedCounts,
-  AttemptSummary,
   CountedRange,
   DeliveryFilter,
   DeliveryReading,
@@ -21,6 +20,7 @@ import type {
   WebhookChange,
   WebhookStore,
 } from '../../../contract/webhook-store.js';
+import type { AttemptFigures, SummedAttempts } from '../../../contract/webhooks/attempt-figures.js';
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { LogReads } from '../../log/log-reads.js';
@@ -215,8 +215,8 @@ export class Webhooks implements WebhookStore {
     return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
   }
 
-  readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
-    return this.#deliveries.readNewestAttempts(urlId, limit);
+  sumUpNewestAttempts(urlId: number, summed: SummedAttempts): Promise<AttemptFigures> {
+    return this.#deliveries.sumUpNewestAttempts(urlId, summed);
   }
 
   countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts> {

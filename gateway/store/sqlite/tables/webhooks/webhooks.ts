@@ -11,7 +11,6 @@ import { type LogPosition, positionAfter } from '../../../contract/log/log-posit
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import type {
   AttemptedCounts,
-  AttemptSummary,
   CountedRange,
   DeliveryFilter,
   DeliveryReading,
@@ -25,6 +24,7 @@ import type {
   WebhookChange,
   WebhookStore,
 } from '../../../contract/webhook-store.js';
+import type { AttemptFigures, SummedAttempts } from '../../../contract/webhooks/attempt-figures.js';
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { Tables } from '../../../tables/schema.js';
@@ -151,8 +151,8 @@ export class SqliteWebhooks implements WebhookStore {
     return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
   }
 
-  readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
-    return this.#parts.scans.readNewestAttempts(urlId, limit);
+  sumUpNewestAttempts(urlId: number, summed: SummedAttempts): Promise<AttemptFigures> {
+    return this.#parts.scans.sumUpNewestAttempts(urlId, summed);
   }
 
   countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts> {

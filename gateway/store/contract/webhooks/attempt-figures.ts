@@ -1,15 +1,19 @@
 /**
  * Sums up how a URL's newest attempts went: success rate, duration, last success, last error. Pure: the attempts are
- * arguments.
+ * arguments. An engine sums them up where it reads them, which may be another thread than that of pings.
  */
-import type { AttemptSummary } from '../store/contract/webhook-store.js';
+import type { AttemptSummary } from '../webhook-store.js';
 
-/** How many of a URL's newest attempts are summed up. */
-export const SUMMED_ATTEMPTS = 500;
+/** Which attempts at a URL are summed up: of its newest, at most `limit`, those that started at `sinceMs` or later. */
+export interface SummedAttempts {
+  readonly limit: number;
+  /** Wall-clock time; 0 for all. */
+  readonly sinceMs: number;
+}
 
 /** Figures of a URL's newest attempts. */
 export interface AttemptFigures {
-  /** The number of attempts that the figures are about; at most {@link SUMMED_ATTEMPTS}. */
+  /** The number of attempts that the figures are about. */
   readonly attempts: number;
   /** The share of them that the receiver answered with 2xx, 0 to 1; null without attempts. */
   readonly successRate: number | null;
@@ -21,8 +25,9 @@ export interface AttemptFigures {
   readonly lastError: AttemptSummary | null;
 }
 
-/** Sums up attempts, in any order. */
-export function sumUpAttempts(attempts: readonly AttemptSummary[]): AttemptFigures {
+/** Sums up those of the attempts that started at `sinceMs` or later, in any order. */
+export function sumUpAttempts(newest: readonly AttemptSummary[], sinceMs = 0): AttemptFigures {
+  const attempts = newest.filter(({ atMs }) => atMs >= sinceMs);
   const count = attempts.length;
   // Sorts numbers without a comparison in JavaScript, since pages ask for this again and again.
   const durations = new Float64Array(count);
