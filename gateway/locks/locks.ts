@@ -98,7 +98,7 @@ export class Locks {
    * @throws StoreFailure
    */
   async adopt(deviceIds: readonly number[]): Promise<void> {
-    const marks = await this.#store.marks.readAll();
+    const marks = await this.#store.marks.readAll(deviceIds);
     const loaded = await this.#loadStates(this.#clock.now(), deviceIds);
     for (const deviceId of deviceIds) {
       this.mark(deviceId, marks.get(deviceId) ?? NO_MARKS);

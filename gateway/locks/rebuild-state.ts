@@ -147,7 +147,7 @@ async function replayAfterStates(
   const failed = new Map<number, ReplayFailure>();
   /** How many uplinks of each lock were judged. */
   const judgedCounts = new Map<number, number>();
-  const marks = await store.marks.readAll();
+  const marks = await store.marks.readAll(deviceIds);
   // What a stored state lacks is always among the newest uplinks of this number, so that no older ones are read.
   for await (const uplinks of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, UPLINKS_PER_READ, deviceIds)) {
     for (const uplink of uplinks) {

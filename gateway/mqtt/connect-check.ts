@@ -34,8 +34,10 @@ export async function checkConnect(
     // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
     if (result.ok && result.sender.source === 'lock') await usage.sims.activate(result.sender.mac);
     if (result.ok && owner?.owns(result.sender) === false) {
-      if (!(await owner.claim(result.sender)))
+      if (!(await owner.claim(result.sender, () => !hasLeft()))) {
+        if (hasLeft()) return result;
         throw new LockgateError('not-owner', 'another gateway serves the lock and did not release it in time');
+      }
       // Until the claim another gateway may have withdrawn the credential: it is read again.
       continue;
     }

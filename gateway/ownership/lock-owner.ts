@@ -18,8 +18,15 @@ import { Gathered } from './gathered.js';
 
 /** How often the gateway looks for locks whose gateway has ended. */
 const ADOPTION_INTERVAL = Seconds(1);
+/**
+ * For how long the parts of a gateway that has ended are left to the gateways that their locks connect to. Were they
+ * adopted at once, most would have to change their gateway again, since a lock connects anywhere.
+ */
+const ADOPTION_GRACE = Seconds(10);
 /** Maximum number of parts that are adopted at once. */
-const MAX_ADOPTED = 1_000;
+const MAX_ADOPTED = 200;
+/** The states of so many locks are read at once: in a storm of reconnects, the first ones must not wait for all. */
+const MAX_READ_AT_ONCE = 100;
 /** How often {@link LockOwner.hold} claims a part that another gateway does not release, two seconds each. */
 const MAX_HOLD_CLAIMS = 5;
 /**
@@ -55,18 +62,28 @@ export interface LockOwnerParts {
   readonly timers: Clock;
 }
 
+/** A claim under way, for one client or several of the same part. */
+interface RunningClaim {
+  readonly result: Promise<boolean>;
+  /** For each of them, whether it still waits. */
+  readonly waits: (() => boolean)[];
+}
+
+/** Whoever changes an account waits for the claim's result. */
+const ALWAYS = (): boolean => true;
+
 export class LockOwner {
   readonly #parts: LockOwnerParts;
   /** Parts that are being released, by their key. */
   readonly #releasing = new Map<string, Promise<void>>();
   /** Claims under way, by the part's key. */
-  readonly #claiming = new Map<string, Promise<boolean>>();
+  readonly #claiming = new Map<string, RunningClaim>();
   /** Owned parts whose states were not read yet, or could not be: nobody may connect before. */
   readonly #unread = new Map<string, AdoptedPart>();
   /** How many callers of {@link hold} keep each part from other gateways. */
   readonly #holds = new Map<string, number>();
   /** Each read and each release waits for a turn between two commits: a storm of reconnects shares these turns. */
-  readonly #reads = new Gathered<AdoptedPart>((parts) => this.#readBetweenCommits(parts));
+  readonly #reads = new Gathered<AdoptedPart>((parts) => this.#readBetweenCommits(parts), MAX_READ_AT_ONCE);
   readonly #releases = new Gathered<LockPart>((parts) => this.#releaseBetweenCommits(parts));
   #timer: Timer | undefined;
   #adopting: Promise<void> = Promise.resolve();
@@ -135,28 +152,38 @@ export class LockOwner {
   async #claimSurely(part: LockPart, key: string): Promise<void> {
     for (let times = 0; times < MAX_HOLD_CLAIMS; times += 1) {
       if (this.#isReady(part.deviceId, part.source, key)) return;
-      await this.#claimOnce(part, key);
+      await this.#claimOnce(part, key, ALWAYS);
     }
     if (this.#isReady(part.deviceId, part.source, key)) return;
     throw new LockgateError('busy', 'another gateway serves the lock, and did not release it: try again');
   }
 
-  /** Claims the sender's part. Returns whether this gateway owns it now. @throws StoreFailure */
-  claim({ deviceId, source }: Sender): Promise<boolean> {
-    return this.#claimOnce({ deviceId, source }, keyOf(deviceId, source));
+  /**
+   * Claims the sender's part. Returns whether this gateway owns it now.
+   *
+   * @param isWaiting whether the client still waits: if not, the part is better left to the gateway that it tries next
+   * @throws StoreFailure
+   */
+  claim({ deviceId, source }: Sender, isWaiting: () => boolean): Promise<boolean> {
+    return this.#claimOnce({ deviceId, source }, keyOf(deviceId, source), isWaiting);
   }
 
-  #claimOnce(part: LockPart, key: string): Promise<boolean> {
+  #claimOnce(part: LockPart, key: string, isWaiting: () => boolean): Promise<boolean> {
     const running = this.#claiming.get(key);
-    if (running !== undefined) return running;
-    const claiming = this.#claim(part, key).finally(() => this.#claiming.delete(key));
-    this.#claiming.set(key, claiming);
-    return claiming;
+    if (running !== undefined) {
+      running.waits.push(isWaiting);
+      return running.result;
+    }
+    const waits = [isWaiting];
+    const isWanted = (): boolean => waits.some((waiting) => waiting());
+    const result = this.#claim(part, key, isWanted).finally(() => this.#claiming.delete(key));
+    this.#claiming.set(key, { result, waits });
+    return result;
   }
 
-  async #claim(part: LockPart, key: string): Promise<boolean> {
+  async #claim(part: LockPart, key: string, isWanted: () => boolean): Promise<boolean> {
     await this.#releasing.get(key);
-    const claim = await this.#parts.ownership.claim(part);
+    const claim = await this.#parts.ownership.claim(part, isWanted);
     if (!claim.isGranted) return false;
     // After a reading that failed, the gap is known from the claim before.
     const { unheardSinceMs } = this.#unread.get(key) ?? claim;
@@ -226,7 +253,7 @@ export class LockOwner {
       const left = [...this.#unread].filter(([key]) => !this.#claiming.has(key) && !this.#releasing.has(key));
       if (left.length > 0) await this.#read(left.map(([, part]) => part));
       for (let count = MAX_ADOPTED; count === MAX_ADOPTED && !this.#isStopped; ) {
-        const adopted = await this.#parts.ownership.adopt(MAX_ADOPTED);
+        const adopted = await this.#parts.ownership.adopt(MAX_ADOPTED, ADOPTION_GRACE);
         await this.#read(adopted);
         count = adopted.length;
       }

@@ -244,5 +244,8 @@ t.test('an older store is migrated to an empty table of marks, with its locks un
   await store.marks.add({ deviceId: 7, markMs: 3, state: '{"a":1}' });
   await store.marks.add({ deviceId: 7, markMs: 5, state: '{"a":2}' });
   t.same(await store.marks.readAll(), new Map([[7, [3, 5]]]));
+  t.same(await store.marks.readAll([7, 8]), new Map([[7, [3, 5]]]));
+  t.same(await store.marks.readAll([8]), new Map());
+  t.same(await store.marks.readAll([]), new Map());
   t.equal(await store.readDeviceState(7), '{"a":2}');
 });

@@ -13,8 +13,8 @@ export interface NewMark {
 }
 
 export interface MarkStore {
-  /** Returns the marks of all locks, by device id, earliest first. Locks without marks are left out. */
-  readAll(): Promise<ReadonlyMap<number, readonly number[]>>;
+  /** Returns the marks of these locks, or of all, by device id, earliest first. Locks without marks are left out. */
+  readAll(deviceIds?: readonly number[]): Promise<ReadonlyMap<number, readonly number[]>>;
   /** Returns a lock's marks, earliest first. */
   read(deviceId: number): Promise<readonly number[]>;
   /** Adds a mark and stores the new state, in one commit. An existing mark is not changed. */

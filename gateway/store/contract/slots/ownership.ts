@@ -13,6 +13,7 @@
  * `owns` and `holds` look into memory: they neither wait nor fail, so ingest may ask for every uplink. In an engine
  * with one writer they are always true, and nothing is ever claimed or released.
  */
+import type { Milliseconds } from '../../../../proto/clock.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import type { Signals } from './signals.js';
 
@@ -50,10 +51,17 @@ export interface LockOwnership {
   /**
    * Claims a part, before the CONNACK. An engine answers many claims at once. If another gateway owns the part, it is
    * asked to release it, which takes two seconds at most; else the claim is refused.
+   *
+   * @param isWanted whether somebody still waits for the part; a claim that waits for its turn is refused once nobody
+   *   does. By default somebody always does.
    */
-  claim(part: LockPart): Promise<Claim>;
-  /** Claims up to `limit` parts whose owner's epoch has ended; an empty list if there are none. */
-  adopt(limit: number): Promise<readonly AdoptedPart[]>;
+  claim(part: LockPart, isWanted?: () => boolean): Promise<Claim>;
+  /**
+   * Claims up to `limit` parts whose owner's epoch has ended; an empty list if there are none.
+   *
+   * @param graceMs for how long this gateway must have known that the epoch has ended
+   */
+  adopt(limit: number, graceMs: Milliseconds): Promise<readonly AdoptedPart[]>;
   /**
    * Releases parts. The caller has ended their sessions, and everything that they sent is stored with their states.
    * From the call on, this gateway does not own them, even if the promise rejects: then nobody does until the epoch

@@ -8,7 +8,7 @@
  * sees the row's new values, but whatever else it looked up would be old. An epoch that has ended never returns, so
  * "its epoch is no gateway's" stays true.
  */
-import { monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
+import { type Milliseconds, monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import type { AdoptedPart, Claim, LockOwnership, LockPart } from '../../contract/slots/ownership.js';
 import type { Claim as SlotClaim } from '../node-claim.js';
@@ -35,12 +35,14 @@ interface SeenOwner extends LockPart {
 
 interface WaitingClaim {
   readonly part: LockPart;
+  readonly isWanted: () => boolean;
   readonly untilMs: number;
   readonly resolve: (claim: Claim) => void;
   readonly reject: (error: unknown) => void;
 }
 
 const REFUSED: Claim = Object.freeze({ isGranted: false });
+const ALWAYS = (): boolean => true;
 
 export interface LockClaimsParts {
   readonly sql: Sql;
@@ -61,6 +63,8 @@ export class LockClaims implements LockOwnership {
   /** Parts whose release may or may not be stored: nobody owns them until it is written again. */
   readonly #doubtful = new Set<string>();
   readonly #waiting: WaitingClaim[] = [];
+  /** Since when this gateway has known that an epoch has ended (monotonic), for those that still own parts. */
+  #endKnownSinceMs: ReadonlyMap<number, Milliseconds> = new Map();
   #isRunning = false;
   #onWish: (part: LockPart) => void = () => undefined;
 
@@ -76,23 +80,36 @@ export class LockClaims implements LockOwnership {
     this.#onWish = listener;
   }
 
-  claim(part: LockPart): Promise<Claim> {
+  claim(part: LockPart, isWanted: () => boolean = ALWAYS): Promise<Claim> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ part, untilMs: monotonicMs() + RELEASE_LIMIT, resolve, reject });
+      this.#waiting.push({ part, isWanted, untilMs: monotonicMs() + RELEASE_LIMIT, resolve, reject });
       void this.#run();
     });
   }
 
-  async adopt(limit: number): Promise<readonly AdoptedPart[]> {
+  async adopt(limit: number, graceMs: Milliseconds): Promise<readonly AdoptedPart[]> {
+    const epochs = await this.#epochsEndedFor(graceMs);
+    if (epochs.length === 0) return [];
     const seen = await this.#parts.sql.all<SeenOwner>(
       `SELECT o.device_id AS "deviceId", o.source, o.slot, o.epoch, o.released, false AS live, e.last_ran_ms
-       FROM ended_epoch e JOIN device_owner o ON o.epoch = e.epoch LIMIT @limit`,
-      { limit },
+       FROM ended_epoch e JOIN device_owner o ON o.epoch = e.epoch WHERE e.epoch = ANY(@epochs::bigint[]) LIMIT @limit`,
+      { epochs, limit },
     );
     const taken = await this.#take(seen);
     return seen
       .filter((each) => taken.has(partKey(each)))
       .map((each) => ({ deviceId: each.deviceId, source: each.source, unheardSinceMs: unheardSince(each) }));
+  }
+
+  /** The ended epochs that still own parts, and that this gateway has known for this long. */
+  async #epochsEndedFor(graceMs: Milliseconds): Promise<number[]> {
+    const rows = await this.#parts.sql.all<{ epoch: number }>(
+      'SELECT e.epoch FROM ended_epoch e WHERE EXISTS (SELECT 1 FROM device_owner o WHERE o.epoch = e.epoch)',
+    );
+    const nowMs = monotonicMs();
+    // Those that own nothing any more are forgotten.
+    this.#endKnownSinceMs = new Map(rows.map(({ epoch }) => [epoch, this.#endKnownSinceMs.get(epoch) ?? nowMs]));
+    return [...this.#endKnownSinceMs].flatMap(([epoch, sinceMs]) => (nowMs - sinceMs >= graceMs ? [epoch] : []));
   }
 
   async release(parts: readonly LockPart[]): Promise<void> {
@@ -148,11 +165,20 @@ export class LockClaims implements LockOwnership {
     this.#isRunning = true;
     // What the same turn of the event loop claims is claimed together.
     await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#claimAll(this.#waiting.splice(0, MAX_CLAIMED_AT_ONCE));
+    while (this.#waiting.length > 0) await this.#claimAll(this.#takeWanted());
     this.#isRunning = false;
   }
 
+  /** The next claims; those that nobody waits for are refused. */
+  #takeWanted(): WaitingClaim[] {
+    const next = this.#waiting.splice(0, MAX_CLAIMED_AT_ONCE);
+    const wanted = next.filter(({ isWanted }) => isWanted());
+    for (const { resolve } of next.filter((claim) => !wanted.includes(claim))) resolve(REFUSED);
+    return wanted;
+  }
+
   async #claimAll(claims: readonly WaitingClaim[]): Promise<void> {
+    if (claims.length === 0) return;
     try {
       const seen = await this.#readOwners(claims.map(({ part }) => part));
       const byKey = new Map(seen.map((each) => [partKey(each), each]));

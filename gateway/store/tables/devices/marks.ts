@@ -11,9 +11,11 @@ export class Marks implements MarkStore {
     this.#parts = parts;
   }
 
-  async readAll(): Promise<ReadonlyMap<number, readonly number[]>> {
+  async readAll(deviceIds?: readonly number[]): Promise<ReadonlyMap<number, readonly number[]>> {
     const marks = new Map<number, number[]>();
-    for (const { device_id: deviceId, mark_ms: markMs } of await this.#rows().execute()) {
+    if (deviceIds?.length === 0) return marks;
+    const rows = deviceIds === undefined ? this.#rows() : this.#rows().where('device_id', 'in', deviceIds);
+    for (const { device_id: deviceId, mark_ms: markMs } of await rows.execute()) {
       const marksOfLock = marks.get(deviceId);
       if (marksOfLock === undefined) marks.set(deviceId, [markMs]);
       else marksOfLock.push(markMs);

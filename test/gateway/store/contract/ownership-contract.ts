@@ -123,7 +123,7 @@ export function ownershipContract(engine: string, open: OpenStore): void {
       t.match(await ownership.locks.claim({ deviceId: 1, source }), { isGranted: true });
       t.equal(ownership.locks.owns(1, source), true);
     }
-    t.same(await ownership.locks.adopt(10), [], 'nothing has lost its owner');
+    t.same(await ownership.locks.adopt(10, 0), [], 'nothing has lost its owner');
     t.same(await ownership.urls.claim([]), []);
     for (const duty of DUTIES) t.equal(ownership.duties.holds(duty), true, duty);
   });

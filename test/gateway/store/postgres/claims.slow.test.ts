@@ -10,6 +10,7 @@ import type { Duty, GrantedClaim, LockPart } from '../../../../gateway/store/con
 import type { Store } from '../../../../gateway/store/contract/store.js';
 import { STEPS } from '../../../../gateway/store/postgres/migrations.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
+import { Minutes } from '../../../../proto/clock.js';
 import { postgresMissing } from '../../../helpers/store/postgres/server.js';
 import { TestDatabases } from '../../../helpers/store/postgres/test-database.js';
 import { type Teardown, tempFolder } from '../../../helpers/store/temp-folder.js';
@@ -23,6 +24,8 @@ const LOCK: LockPart = { deviceId: 1, source: 'lock' };
 const PHONES: LockPart = { deviceId: 1, source: 'phone' };
 /** More than there are locks to adopt in any of these tests. */
 const MAX_ADOPTED = 10;
+const NO_GRACE = 0;
+const LONG_GRACE = Minutes(1);
 /** A granted claim. `unheardSinceMs` is when the former owner last ran, if it ended without giving the lock away. */
 const GRANTED: GrantedClaim = { isGranted: true, unheardSinceMs: null };
 
@@ -65,6 +68,13 @@ t.test('a lock has one owner, who gives it away when asked; its phones are owned
   giveAway(one);
   t.same(await other.ownership.locks.claim(LOCK), GRANTED);
   t.ok(other.ownership.locks.owns(1, 'lock') && !one.ownership.locks.owns(1, 'lock'));
+});
+
+t.test('a lock is not claimed for a client that has left', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  t.same(await one.ownership.locks.claim(LOCK, () => false), { isGranted: false });
+  t.notOk(one.ownership.locks.owns(1, 'lock'));
+  t.same(await other.ownership.locks.claim(LOCK, () => true), GRANTED, 'no other gateway needs to release it');
 });
 
 t.test('a lock whose row names a gateway that does not know it is released when another asks', options, async (t) => {
@@ -124,15 +134,16 @@ t.test('who serves a lock again knows what the other stored for it, and continue
 t.test('what a gateway owned is adopted once its epoch has ended, and it stores nothing more', options, async (t) => {
   const { one, other, folder } = await openTwo(t);
   await one.ownership.locks.claim(LOCK);
-  t.same(await other.ownership.locks.adopt(MAX_ADOPTED), [], 'the owner runs');
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [], 'the owner runs');
   // As if a third gateway had found the owner silent: it ended its epoch, and replaced it in the row of its slot.
   await query(
     folder,
     `INSERT INTO ended_epoch SELECT epoch, slot, 77 FROM node WHERE slot = ${one.ownership.slot};
      UPDATE node SET epoch = 8, released = true WHERE slot = ${one.ownership.slot}`,
   );
-  t.same(await other.ownership.locks.adopt(MAX_ADOPTED), [{ ...LOCK, unheardSinceMs: 77 }]);
-  t.same(await other.ownership.locks.adopt(MAX_ADOPTED), []);
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED, LONG_GRACE), [], 'its end has been known only since now');
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [{ ...LOCK, unheardSinceMs: 77 }]);
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), []);
   const isFenced = { name: 'StoreFailure', kind: 'fenced' };
   await t.rejects(one.append(commit(uplink(1))), isFenced);
   await t.rejects(one.ownership.locks.claim(PHONES), isFenced);
@@ -196,7 +207,7 @@ t.test('a connection that holds the row of a gateway that is gone is ended', opt
   await client.query('SELECT 1 FROM node WHERE slot = 40 FOR NO KEY UPDATE');
   await ended;
   let adopted: readonly unknown[] = [];
-  while (adopted.length === 0) adopted = await one.ownership.locks.adopt(MAX_ADOPTED);
+  while (adopted.length === 0) adopted = await one.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE);
   t.match(adopted, [LOCK]);
 });
 
