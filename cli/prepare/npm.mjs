@@ -29,7 +29,8 @@ export async function runNpm(args, { folder = pathInClone(), packages = [], last
       cwd: folder,
       env: npmEnvironment(),
       stdio: ['ignore', log, log],
-      shell: process.platform === 'win32',
+      // On Windows `npm` is a script, which needs a shell; a path with spaces must not go through one.
+      shell: process.platform === 'win32' && command === 'npm',
     });
     child.on('error', (error) => resolve(error.message));
     child.on('close', (code, signal) => resolve(code === 0 ? null : (signal ?? `status ${code}`)));

@@ -87,7 +87,8 @@ export function resetState(before: DeviceState, mac: Mac, nowMs: number): Device
 /**
  * Whether a key was certainly never used, because it comes after all other keys of the lock. True for most uplinks,
  * which then need no lookup. False for a phone's uplinks, since a phone's keys have their own order, and for those of a
- * reflashed lock, whose keys may have been used in an earlier life.
+ * lock whose flash was wiped: the log finds an uplink by boot and sequence alone, and an earlier life may have used
+ * them.
  */
 export function isNewest(state: DeviceState, source: Source, key: UplinkKey): boolean {
   const { credential, life = FIRST_LIFE, boot, sequence } = key;
@@ -120,8 +121,8 @@ export function readDeviceState(json: string): Result<DeviceState> {
 
 const KEY = { credential: 0, life: 0, boot: 0, sequence: 0 };
 /**
- * A sample state with every member, to compare the shape of stored states with. Its values represent their types; null
- * represents any value.
+ * A sample state with every member that is always there, to compare the shape of stored states with. Its values
+ * represent their types; null represents any value.
  */
 const SHAPE = {
   belief: {

@@ -48,7 +48,9 @@ export interface BrokerOptions {
    * Which senders this gateway serves; all if undefined. `owns` is usually true; otherwise `claim` resolves with
    * whether this gateway may serve the sender from now on.
    */
-  readonly owner?: { owns(sender: Sender): boolean; claim(sender: Sender, isWaiting: () => boolean): Promise<boolean> } | undefined;
+  readonly owner?:
+    | { owns(sender: Sender): boolean; claim(sender: Sender, isWaiting: () => boolean): Promise<boolean> }
+    | undefined;
   /** How much each lock may send; unlimited if undefined. */
   readonly budgets?: UplinkBudgets | undefined;
   /** False sends every uplink through aedes, for tests that compare aedes with the fast path. */

@@ -1,7 +1,7 @@
 /**
- * Acts on what other gateways that share the store signal (../store/contract/slots/signals.ts), and signals what is
- * written here. A lost signal delays something but loses nothing: after a gap in which some may have been lost,
- * everything is read again, and new commands are looked for every few seconds in any case.
+ * Acts on what other gateways that share the store signal (../store/contract/slots/signals.ts). A lost signal delays
+ * something but loses nothing: after a gap in which some may have been lost, everything is read again, and new commands
+ * are looked for every few seconds in any case.
  */
 import { type Clock, Minutes, Seconds, type Timer } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -16,7 +16,7 @@ import type { NewEventSignal } from '../webhooks/new-event-signal.js';
 
 /** How often commands that other gateways stored are looked for, in case their signal was lost. */
 const COMMAND_INTERVAL = Seconds(5);
-/** How far back, by the run's clocks of all gateways, which differ a little. */
+/** Commands of this time are looked for, by the gateways' clocks, which differ a little. */
 const COMMAND_SPAN = Minutes(10);
 
 /** A cache of locks' data. */
@@ -34,9 +34,9 @@ export interface SignalRelayParts {
   /** What remembers locks' data. */
   readonly caches: readonly LockCache[];
   readonly events: GatewayEvents;
-  /** The run's clock. */
+  /** The clock of all stored times: wall-clock time, since gateways that share a store run at no other speed. */
   readonly clock: Clock;
-  /** A clock in real time, for {@link COMMAND_INTERVAL}. */
+  /** A monotonic clock, for {@link COMMAND_INTERVAL}. */
   readonly timers: Clock;
 }
 
@@ -96,7 +96,7 @@ export class SignalRelay {
       case 'missed':
         this.#do(() => this.#readAgain());
         return;
-      // Parts of their own listen to the others.
+      // Other parts of the gateway listen to the remaining types.
       default:
     }
   }

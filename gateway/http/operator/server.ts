@@ -291,7 +291,13 @@ export class OperatorServer {
         };
         const answer =
           'audit' in route
-            ? await makeAudited(route, whoOf(request, options.proxies, tokenName), options, routeRequest, checkAndHandle)
+            ? await makeAudited(
+                route,
+                whoOf(request, options.proxies, tokenName),
+                options,
+                routeRequest,
+                checkAndHandle,
+              )
             : await checkAndHandle();
         const link = nextLink(request.url, answer);
         if (link !== undefined) reply.header('link', link);
@@ -304,8 +310,8 @@ export class OperatorServer {
 }
 
 /**
- * The terms of a GET that gets no entry in the audit log; its role is checked before anything else. Undefined for unknown
- * paths, and for all other calls, whose role is checked later, since a refusal gets an entry too.
+ * The terms of a GET that gets no entry in the audit log; its role is checked before anything else. Undefined for
+ * unknown paths, and for all other calls, whose role is checked later, since a refusal gets an entry too.
  */
 function unauditedReadTerms(method: string, url: string | undefined): DocumentedRoute | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined;

@@ -5,8 +5,8 @@ export interface UrlBacklog {
   readonly urlId: number;
   readonly isDisabled: boolean;
   /**
-   * Events after the URL's cursor (every event up to that id has an outcome) that have no outcome; for a disabled URL,
-   * events that are stored for it.
+   * Events that were not attempted yet: those after the URL's cursor, a position in the log, that are not `pending`,
+   * `dead` or `damaged`. For a disabled URL, events that are stored for it.
    */
   readonly behind: number;
   /** Events that wait for a retry, or for an earlier event of their lock. */

@@ -53,9 +53,9 @@ export class UplinkDiary {
   }
 
   /**
-   * The locks' diaries for delivery-check.ts, which asks that each of the `acked` arrived once, and that an `unacked` one
-   * did so at most once. To be called when all was sent: then every uplink that was not discarded must have arrived. A
-   * discarded one may have: the gateway stored it, and the connection broke before its acknowledgement came.
+   * The locks' diaries for delivery-check.ts, which asks that each of the `acked` arrived once, and that an `unacked`
+   * one did so at most once. To be called when all was sent: then every uplink that was not discarded must have
+   * arrived. A discarded one may have: the gateway stored it, and the connection broke before its acknowledgement came.
    */
   toDeliver(): LockDiary[] {
     return [...this.#pages].map(([mac, { acked, unacked, discarded }]) => ({

@@ -6,9 +6,9 @@ import { Fenced } from '../fence.js';
 import type { CommitResultRow } from './commit-statement.js';
 
 /**
- * What was not stored of a commit that was stored. `row` is null if the database's answer was lost, and the commit's mark
- * showed later that it is stored. Then no sending is reported as stored, so that no bytes are sent for a command that may
- * have been cancelled; a command that is stored as sent is sent again later. All else is reported as stored.
+ * What was not stored of a commit that was stored. `row` is null if the database's answer was lost, and the commit's
+ * mark showed later that it is stored. Then no sending is reported as stored, so that no bytes are sent for a command
+ * that may have been cancelled; a command that is stored as sent is sent again later. All else is reported as stored.
  */
 export function resultOf(
   { incoming, commands = [] }: Commit,

@@ -25,7 +25,9 @@ export interface DeliveryRequest extends NewestUplinks {
   readonly filter: DeliveryFilter;
 }
 
-/** The attempts at a URL's newest attempted events, to sum up here: the figures cross threads at once, attempts don't. */
+/**
+ * The attempts at a URL's newest attempted events, to sum up here: the figures cross threads at once, attempts don't.
+ */
 export interface AttemptFiguresRequest {
   readonly type: 'attempt-figures';
   readonly urlId: number;

@@ -31,6 +31,7 @@ function runInThread(task: UpkeepTask, report: ReportUpkeep, signal?: AbortSigna
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./upkeep-thread.js', import.meta.url), { workerData: task });
     const abort = (): void => void thread.terminate();
+    if (signal?.aborted === true) abort();
     signal?.addEventListener('abort', abort, { once: true });
     thread.on('message', (answer: UpkeepAnswer) => {
       if (answer.type === 'progress') report(answer.task, answer.done, answer.total);

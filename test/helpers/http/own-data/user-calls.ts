@@ -42,7 +42,10 @@ export const USER_CALLS: CallTable = {
     },
   },
   'PATCH /v1/users/{id}': {
-    callFor: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: { dashboard: 'staff', email: 'bo@example.com' } }],
+    callFor: (about) => [
+      `/v1/users/${siteUserId(about, 2)}`,
+      { body: { dashboard: 'staff', email: 'bo@example.com' } },
+    ],
     status: 200,
     statusForOthers: 404,
     otherStatuses: {
