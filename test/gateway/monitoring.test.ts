@@ -1,7 +1,7 @@
 /**
  * The dashboard and the alert rules in deploy/monitoring name metrics that exist, and Prometheus' own tool fires each
- * alert when it should: on made-up values that just reach its limit, and on what real gateways serve. The other alerts
- * are provoked in test/deploy/alerts.slow.test.ts.
+ * alert when it should: on made-up values that just reach its limit, and some on what a real gateway in trouble serves.
+ * Real gateways provoke the others in test/deploy/alerts.slow.test.ts.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -39,7 +39,7 @@ export class ScanWorker {
   /**
    * @param file the store's file
    * @param here scans in this thread, if the other one can't start or has ended
-   * @param onRoom called after each answer: the thread takes another scan then
+   * @param onRoom called after each answer, and when the thread has ended: another scan may be sent then
    */
   constructor(file: string, here: Pick<Scanner, 'scan'>, onRoom: () => void) {
     this.#file = file;
@@ -81,7 +81,8 @@ export class ScanWorker {
   #onAnswer(answer: ScanAnswer): void {
     const scan = this.#sent.get(answer.number);
     this.#sent.delete(answer.number);
-    if (this.#sent.size === 0) this.#thread?.unref();
+    // A thread that is being closed keeps the process alive until it has ended.
+    if (this.#sent.size === 0 && !this.#isClosed) this.#thread?.unref();
     if ('scanned' in answer) scan?.resolve(withBuffers(answer.scanned));
     else if ('packed' in answer) {
       const { packed, examined, end } = answer;

@@ -1,6 +1,6 @@
 /**
- * The last id that the store assigned to each merchant's users and pets (of the service specification's example
- * operations). Ids that callers choose don't count.
+ * The last id that the store assigned to each merchant's users, and to its pets, which the specification's pet
+ * operations store. Ids that callers choose don't count.
  */
 import type { Database, Statement } from 'better-sqlite3';
 
