@@ -21,7 +21,7 @@ export class RequestFaults extends LockgateError {
   }
 }
 
-/** The fault of one member: the command line names the member's flag. */
+/** The fault of one member of a body; from the pointer, the command line finds the flag that it came from. */
 export function faultAt(code: string, pointer: string, detail: string): RequestFaults {
   return new RequestFaults(code, detail, [{ pointer, detail }]);
 }

@@ -55,7 +55,7 @@ export class TraceShare {
       sink: recorder,
       anyOrder: true,
       onFiring: (lock, dueMs) => firings.note(lock, dueMs, recorder.lines?.builder.length ?? 0),
-      ...(options.world && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
+      ...(options.hasWorldEvents && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
     });
     if (!this.#run.isEachAlone) throw new Error('locks that affect each other cannot be shared between threads');
   }

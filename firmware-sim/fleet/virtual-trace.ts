@@ -21,7 +21,7 @@ export interface VirtualTraceOptions
   /** A note for readers. The same options must give the same note, so that the bytes are the same. */
   readonly note: string;
   /** Whether to write `world` events, the ground truth that the judge never reads. */
-  readonly world: boolean;
+  readonly hasWorldEvents: boolean;
 }
 
 /** How much larger than planned a chunk may become before its buffer must grow. */
@@ -51,7 +51,7 @@ export class VirtualTrace {
       ...(write !== null && {
         onFiring: (lock: number, dueMs: number) => firings.note(lock, dueMs, recorder.lines?.builder.length ?? 0),
       }),
-      ...(options.world && write !== null && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
+      ...(options.hasWorldEvents && write !== null && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
     });
     if (write === null) return;
     const headerLocks = new Map(this.#run.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));

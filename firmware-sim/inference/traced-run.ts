@@ -26,7 +26,7 @@ export interface TracedRunOptions {
   /** A note for readers of the run's trace. */
   readonly note: string;
   /** Whether to write `world` events too: what happened to the locks, by inference from the trace. */
-  readonly world: boolean;
+  readonly hasWorldEvents: boolean;
   /** Called with each uplink that a lock makes, sent or not. */
   readonly made: (mac: Mac, uplink: Uplink) => void;
 }
@@ -78,7 +78,7 @@ export class TracedRun {
         // The diary, the lock's own log, receives everything that happens to the lock and that it does.
         diary: (mac, atMs, entry) => {
           if (entry.type === 'did' && entry.effect.type === 'made') options.made(mac, entry.effect.uplink);
-          if (options.world) recorder.world(mac, atMs, entry);
+          if (options.hasWorldEvents) recorder.world(mac, atMs, entry);
         },
       });
       return [lock, traced];

@@ -26,7 +26,7 @@ export interface VirtualScenarioOptions {
   /** A note for readers of the trace. The same options must give the same note. */
   readonly note: string;
   /** Whether to write `world` events, the ground truth that the judge never reads. */
-  readonly world: boolean;
+  readonly hasWorldEvents: boolean;
   readonly bugs?: readonly BugAssignment[];
   /** Takes a line of the trace without its line break; null if no trace is wanted. */
   readonly write: ((line: string) => void) | null;
@@ -45,7 +45,7 @@ export class VirtualScenario {
   #line = 1;
   #hasStarted = false;
 
-  constructor({ scenario, seed, note, world, bugs, write }: VirtualScenarioOptions) {
+  constructor({ scenario, seed, note, hasWorldEvents, bugs, write }: VirtualScenarioOptions) {
     const clock = new VirtualClock(scenario.startMs);
     // The functions below use members that are set further down. They are called at the earliest by `recorder.start`.
     const recorder = new TraceRecorder(write, (event) => {
@@ -85,7 +85,7 @@ export class VirtualScenario {
         phone: (mac, uplink, acknowledged) => this.#phone(mac, uplink, acknowledged),
       },
       ...(bugs && { bugs }),
-      diary: (mac, _atMs, entry) => (world ? recorder : comparisonRecorder).world(mac, clock.now(), entry),
+      diary: (mac, _atMs, entry) => (hasWorldEvents ? recorder : comparisonRecorder).world(mac, clock.now(), entry),
     });
     const locks = new Map(this.play.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));
     this.#check = new TraceCheck(POWER_MODEL, { note, locks });

@@ -1,7 +1,8 @@
 /**
  * Builds lines of JSON as bytes, one after another in one buffer that grows. It is for line-writer.ts and the generated
- * code for pings (gen/ping-line-writer.ts): writing a value makes no string and no object. Each value is written as
- * JSON.stringify writes it. `| 0` cuts off the decimals of a division, and tells V8 that the result is an integer.
+ * code for pings (gen/ping-line-writer.ts): writing a value of the usual kinds makes no string and no object. Each
+ * value is written as JSON.stringify writes it, without quotes if it is a date or a MAC. `| 0` cuts off the decimals of
+ * a division, and tells V8 that the result is an integer.
  */
 import { Days } from '../clock.js';
 import type { Mac } from '../wire/mac.js';
@@ -39,7 +40,7 @@ const NULL = linePart('null');
 const FIRST_CAPACITY = 64 * 1024;
 /** Space for the largest value except a text. */
 const VALUE_BYTES = 64;
-/** A text of this many characters has at most six times as many bytes: each may be written as `\u0000`. */
+/** A character of a text has at most this many bytes: it may be written as `\u0000`. */
 const BYTES_PER_CHARACTER = 6;
 /** How many texts are kept as parts, and up to which length: those of pings are few, and short. */
 const MAX_TEXTS = 256;

@@ -62,14 +62,14 @@ for (const pace of ['everyday', 'lively'] as const) {
       const options = optionsOf(seed, mix, pace);
       const expected = traceOfOneClock(options);
       t.ok(expected.length > 300, 'the run has lines');
-      t.strictSame(traceOf({ ...options, world: true }), expected, `mix ${mix}`);
+      t.strictSame(traceOf({ ...options, hasWorldEvents: true }), expected, `mix ${mix}`);
     }
   });
 
   t.test(`shortened steps write the same trace as full steps, ${pace}`, async (t) => {
     for (const [seed, mix] of MIXES.entries()) {
       const faults = seed === 0 ? [] : parseFaults('all');
-      const options = { ...optionsOf(100 + seed, mix, pace), faults, world: true };
+      const options = { ...optionsOf(100 + seed, mix, pace), faults, hasWorldEvents: true };
       t.strictSame(traceOf(options), traceOf({ ...options, bugs: [{ bug: FULL_STEPS, locks: null }] }), `mix ${mix}`);
     }
   });
@@ -78,12 +78,12 @@ for (const pace of ['everyday', 'lively'] as const) {
 t.test('no step is skipped while an uplink is in flight', async (t) => {
   // With this seed a network ping is due while faults delay the acknowledgement of another uplink.
   const size = { seed: 5, locks: 4, days: 0.4, startMs: RUN_STARTS_MS };
-  const options = { ...size, pace: 'lively', faults: parseFaults('all'), world: true } as const;
+  const options = { ...size, pace: 'lively', faults: parseFaults('all'), hasWorldEvents: true } as const;
   t.strictSame(traceOf(options), traceOf({ ...options, bugs: [{ bug: FULL_STEPS, locks: null }] }));
 });
 
 t.test('the length of the steps in which a run advances changes no byte', async (t) => {
-  const options = { ...optionsOf(7, undefined, 'lively'), world: true };
+  const options = { ...optionsOf(7, undefined, 'lively'), hasWorldEvents: true };
   const lines: string[] = [];
   const trace = new VirtualTrace(
     { ...options, note: '' },
@@ -96,7 +96,7 @@ t.test('the length of the steps in which a run advances changes no byte', async 
 /** The lines of a run whose locks are divided into this number of shares, as for several threads. */
 function traceOfShares(options: Options, shares: number): string[] {
   const lines: string[] = [];
-  const traced = { ...options, world: true, note: '' };
+  const traced = { ...options, hasWorldEvents: true, note: '' };
   const trace = new SharedTrace(
     options.locks,
     eachLine((line) => lines.push(line)),
@@ -116,7 +116,7 @@ for (const pace of ['everyday', 'lively'] as const) {
   t.test(`a run divided into shares of the locks writes the same trace as an undivided one, ${pace}`, async (t) => {
     for (const [seed, mix] of MIXES.entries()) {
       const options = optionsOf(200 + seed, mix, pace);
-      const expected = traceOf({ ...options, world: true });
+      const expected = traceOf({ ...options, hasWorldEvents: true });
       t.ok(expected.length > 300, 'the run has lines');
       for (const shares of [1, 2, 3, 99])
         t.strictSame(traceOfShares(options, shares), expected, `${shares}, mix ${mix}`);
@@ -137,6 +137,6 @@ t.test('timers that are due together run in the order in which they were set', a
   // Without the header. A line starts with `{"at":"2026-01-05T00:00:00.000Z"`.
   const times = expected.slice(1).map((line) => line.slice(0, '{"at":"2026-01-05T00:00:00.000Z"'.length));
   t.ok(times.filter((time, index) => time === times[index - 1]).length > 100, 'many lines have the same time');
-  t.strictSame(traceOf({ ...options, world: true }), expected);
+  t.strictSame(traceOf({ ...options, hasWorldEvents: true }), expected);
   t.strictSame(traceOfShares(options, 3), expected);
 });

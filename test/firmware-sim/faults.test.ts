@@ -64,7 +64,7 @@ t.test('with all faults at once the same seed repeats the run, and the judge fin
 });
 
 t.test('the step size of a run does not change its events', async (t) => {
-  const options = { seed: 'pieces', ...FLEET, faults: ALL, startMs: RUN_STARTS_MS, note: '', world: true };
+  const options = { seed: 'pieces', ...FLEET, faults: ALL, startMs: RUN_STARTS_MS, note: '', hasWorldEvents: true };
   const traceWithStep = (stepMs: number): string => {
     const lines: string[] = [];
     const trace = new VirtualTrace(

@@ -65,7 +65,7 @@ function replay(lines: readonly string[]): Replay {
       fromMs,
       untilMs,
       note: '',
-      world: false,
+      hasWorldEvents: false,
       made: (mac, uplink) => {
         traced.addSimulated(mac, uplink);
         if (isPingUplink(uplink)) made.get(mac)?.push(uplink);

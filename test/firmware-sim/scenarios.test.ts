@@ -43,7 +43,7 @@ function play(
 ): PlayedScenario {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
-  const run = new VirtualScenario({ scenario, seed: scenario.seed, note: '', world: false, write, ...options });
+  const run = new VirtualScenario({ scenario, seed: scenario.seed, note: '', hasWorldEvents: false, write, ...options });
   run.advance(scenario.endMs);
   return { run, lines };
 }
@@ -79,16 +79,16 @@ t.test('the built-in scenarios pass with any seed, without findings', async (t) 
 t.test('the same seed gives the same bytes with any step size; another seed gives other bytes', async (t) => {
   for (const name of ['commute', 'e-bike', 'recovery-hunt']) {
     const scenario = await readScenarioFile(builtInFile(name));
-    const { lines } = play(scenario, { world: true });
+    const { lines } = play(scenario, { hasWorldEvents: true });
     const linesInSteps: string[] = [];
     const run = new VirtualScenario({
-      ...{ scenario, seed: scenario.seed, note: '', world: true },
+      ...{ scenario, seed: scenario.seed, note: '', hasWorldEvents: true },
       write: (line) => linesInSteps.push(line),
     });
     // An odd number of ms, so that the steps end between the events of the scenario.
     while (run.nowMs < scenario.endMs) run.advance(run.nowMs + 7_777);
     t.same(linesInSteps, lines, name);
-    t.notSame(play(scenario, { seed: 'another', world: true }).lines, lines);
+    t.notSame(play(scenario, { seed: 'another', hasWorldEvents: true }).lines, lines);
     t.ok(lines.some((line) => line.includes('"event":"world"')));
   }
 });

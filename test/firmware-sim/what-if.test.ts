@@ -25,7 +25,7 @@ function fleetTrace(mix: string): LockTraces {
   const reader = new TraceReader();
   let traces: LockTraceReader | undefined;
   const startMs = Date.UTC(2026, 0, 5);
-  const options = { seed: 'what-if', locks: 40, days: 7, startMs, note: '', world: true, mix: parseMix(mix) };
+  const options = { seed: 'what-if', locks: 40, days: 7, startMs, note: '', hasWorldEvents: true, mix: parseMix(mix) };
   const run = new VirtualTrace(
     options,
     eachLine((line) => {

@@ -212,7 +212,7 @@ t.test('in two months healthy locks cause no violation, and the world explains e
     { seed: 2, locks: 10, days: 4, pace: 'lively' as const },
     { seed: 3, locks: 10, days: 30, mix: parseMix('low-battery=1,recovery+ride=1,high=1') },
   ]) {
-    const lines = traceOf({ ...options, world: true });
+    const lines = traceOf({ ...options, hasWorldEvents: true });
     const findings = findingsIn(lines);
     t.same(
       findings.filter(({ severity }) => severity === 'violation'),

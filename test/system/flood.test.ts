@@ -7,7 +7,7 @@ import { testFlood } from '../helpers/durability/flood-test.js';
 
 t.setTimeout(170_000);
 /**
- * `locksWithUrl` locks have a merchant with a webhook URL; the kill comes at most `maxRunMs` after the flood's start.
+ * `locksWithUrl` locks have a merchant with a webhook URL; the kill comes at most `maxFloodMs` after the flood's start.
  */
-const load = { locks: 200, locksWithUrl: 2, kills: 1, maxRunMs: 500 };
+const load = { locks: 200, locksWithUrl: 2, kills: 1, maxFloodMs: 500 };
 testFlood(t, load, { repeat: 'dist/test/system/flood.test.js', isLong: false });

@@ -31,7 +31,7 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
   const startedAtMs = monotonicMs();
   const includeOut = false;
   const note = repeatCommand(flags, includeOut);
-  const options = { locks: traced.locks, fromMs, untilMs, note, world: flags.world ?? false };
+  const options = { locks: traced.locks, fromMs, untilMs, note, hasWorldEvents: flags.world ?? false };
   const write = sink === undefined ? null : (line: string): void => sink.write(line);
   const run = new TracedRun({ ...options, made: traced.addSimulated }, write);
   const progress = (): string => {

@@ -13,7 +13,7 @@ export function virtualOptions(flags: SimFlags, plan: FleetPlan, startMs: number
     startMs,
     pace: flags.pace,
     note: repeatCommand(flags, includeOut),
-    world: flags.world ?? false,
+    hasWorldEvents: flags.world ?? false,
     bugs: plan.bugs,
     faults: plan.faults,
     ...(plan.mix && { mix: plan.mix }),

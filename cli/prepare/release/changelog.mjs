@@ -1,7 +1,7 @@
 // Finds what changed in a version, in CHANGELOG.md.
 import { UserError } from '../workplace.mjs';
 
-/** The heading of a released version, such as `## 1.2.0 – 2026-12-01`. */
+/** A heading: of a released version, such as `## 1.2.0 – 2026-12-01`, or without a date, as `## Unreleased`. */
 const HEADING = /^## (\S+)(?: – (\d{4}-\d{2}-\d{2}))?$/;
 
 /** The sections of a changelog, as `{ name, date, text }`; `date` is undefined for unreleased changes. */
@@ -17,16 +17,16 @@ function sectionsOf(changelog) {
 
 /**
  * The section of a version as Markdown; `version` null stands for the unreleased changes. Throws a UserError with a
- * sentence if the section is missing, has no date, is empty, or is not the newest one.
+ * sentence if the section is missing or empty; also if a version has no date, or is not the newest one.
  */
 export function sectionOf(changelog, version) {
   const sections = sectionsOf(changelog);
   const name = version ?? 'Unreleased';
   const section = sections.find((each) => each.name === name);
-  if (section === undefined)
-    throw new UserError(`CHANGELOG.md has no section for ${name}: expected "## ${name} – YYYY-MM-DD".`);
+  const heading = version === null ? '## Unreleased' : `## ${name} – YYYY-MM-DD`;
+  if (section === undefined) throw new UserError(`CHANGELOG.md has no section for ${name}: expected "${heading}".`);
   if (version !== null && section.date === undefined)
-    throw new UserError(`CHANGELOG.md has no date for ${name}: expected "## ${name} – YYYY-MM-DD".`);
+    throw new UserError(`CHANGELOG.md has no date for ${name}: expected "${heading}".`);
   if (section.text === '') throw new UserError(`The section ${name} of CHANGELOG.md is empty.`);
   const released = sections.filter((each) => each.date !== undefined);
   if (version !== null && released[0] !== section)

@@ -200,7 +200,7 @@ function simulate(traced: TracedLock, { fromMs, untilMs }: { fromMs: number; unt
   const madeUplinks: DatedUplink[] = [];
   const add = (_mac: Mac, uplink: Uplink): void => void madeUplinks.push({ uplink, madeMs: uplink.timeMs });
   const noOutput = null;
-  const run = new TracedRun({ locks: [traced], fromMs, untilMs, note: '', world: false, made: add }, noOutput);
+  const run = new TracedRun({ locks: [traced], fromMs, untilMs, note: '', hasWorldEvents: false, made: add }, noOutput);
   run.advance(untilMs);
   return madeUplinks;
 }

@@ -55,7 +55,7 @@ function workOf({ locks, output }: Case, file: string): Work {
     seed += 1;
     const sink = output === 'written' ? new LineSink(file) : null;
     const days = LOCK_DAYS[output] / locks;
-    const options = { seed, locks, days, startMs: Date.UTC(2026, 10, 20), note: '', world: false };
+    const options = { seed, locks, days, startMs: Date.UTC(2026, 10, 20), note: '', hasWorldEvents: false };
     const trace = new VirtualTrace(options, sink && ((lines) => sink.writeBytes(lines)));
     trace.advance(trace.endMs);
     sink?.end();

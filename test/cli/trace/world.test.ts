@@ -22,7 +22,7 @@ async function runCheck(...args: readonly string[]): Promise<{ code: number | nu
 
 const isWorld = (line: string): boolean => line.includes('"event":"world"');
 /** The lines of a trace of healthy locks with world events. */
-const TRUTH = traceOf({ seed: 'cli', locks: 3, days: 1, pace: 'lively', world: true });
+const TRUTH = traceOf({ seed: 'cli', locks: 3, days: 1, pace: 'lively', hasWorldEvents: true });
 /** Writes lines to a file, gzipped if its name ends in .gz. Returns the file. */
 const writeTrace = (name: string, lines: readonly string[]): string => {
   const text = lines.filter((line) => line !== '').join('\n');

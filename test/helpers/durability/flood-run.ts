@@ -28,7 +28,7 @@ export interface FloodRunOptions {
   readonly locksWithUrl: number;
   readonly kills: number;
   /** Maximum time from the start of the flood to a kill, in ms; the minimum is a quarter of it. */
-  readonly maxRunMs: number;
+  readonly maxFloodMs: number;
   /**
    * A small number of uplinks that the store collects in memory before it sorts them into its indexes, so that some
    * kills interrupt the sorting; by default the gateway's number.
@@ -42,7 +42,7 @@ export interface FloodRunOptions {
   readonly environment?: NodeJS.ProcessEnv;
 }
 
-/** What a run showed. Without a loss there are neither faults nor error lines. */
+/** What a run showed. If no acknowledged ping was lost, there are neither faults nor error lines. */
 export interface FloodRunResult {
   /** Differences between the acknowledged pings and the file or the diary. */
   readonly faults: readonly string[];
@@ -54,7 +54,7 @@ export interface FloodRunResult {
   readonly exitCode: number | null;
 }
 
-/** Longer than any run: a kill or a stop of the gateway ends the flood. */
+/** Longer than any flood lasts: a kill or a stop of the gateway ends it. */
 const UNLIMITED_FLOOD_MS = 60_000;
 /** quality.md §2, graceful stop. */
 const STOP_SECONDS = 10;
@@ -117,21 +117,21 @@ export class FloodRun {
   }
 
   async #floodAndKill(): Promise<void> {
-    const { maxRunMs, powerLoss } = this.#options;
+    const { maxFloodMs, powerLoss } = this.#options;
     await this.#locks.connect(this.#gateway.mqttPort, 'last');
     await this.#locks.flood(UNLIMITED_FLOOD_MS);
-    await realDelay(this.#chance.between(maxRunMs / 4, maxRunMs));
+    await realDelay(this.#chance.between(maxFloodMs / 4, maxFloodMs));
     await this.#gateway.kill();
     powerLoss?.undoUnsynced(this.#chance);
     await this.#locks.waitForEnd();
     this.#check('after a kill');
   }
 
-  /** Sends every ping again, stops the gateway in the middle, and waits for the remaining webhooks. */
+  /** Sends every ping again, waits for the remaining webhooks, and stops the gateway in the middle of a last flood. */
   async #conclude(): Promise<FloodRunResult> {
-    const { maxRunMs, locksWithUrl } = this.#options;
+    const { maxFloodMs, locksWithUrl } = this.#options;
     await this.#locks.connect(this.#gateway.mqttPort, 'first');
-    await this.#locks.flood(maxRunMs);
+    await this.#locks.flood(maxFloodMs);
     await this.#locks.waitForEnd();
     this.#check('after all locks sent every ping again');
     const { locks } = this.#locks;
@@ -148,7 +148,7 @@ export class FloodRun {
     );
     await this.#locks.connect(this.#gateway.mqttPort, 'last');
     await this.#locks.flood(UNLIMITED_FLOOD_MS);
-    await realDelay(this.#chance.between(maxRunMs / 4, maxRunMs));
+    await realDelay(this.#chance.between(maxFloodMs / 4, maxFloodMs));
     const exitCode = await this.#gateway.stop(STOP_SECONDS);
     await this.#locks.waitForEnd();
     this.#check('after a stop');

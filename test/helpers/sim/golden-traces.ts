@@ -57,7 +57,7 @@ export function repeatRun(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha
       days,
       startMs: Date.parse(start),
       pace,
-      world,
+      hasWorldEvents: world,
       note: '',
       bugs: bugs.map(parseBugAssignment),
       faults: faults.flatMap(parseFaults),

@@ -107,7 +107,7 @@ export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug, fault
       mix: MIX,
       startMs: RUN_STARTS_MS,
       note: '',
-      world: true,
+      hasWorldEvents: true,
       ...(faults && { faults }),
       ...(bug && { bugs: [{ bug, locks: null }] }),
       ...(commandsPerDay > 0 && { commandSchedule: { perDay: commandsPerDay, commands: COMMANDS } }),

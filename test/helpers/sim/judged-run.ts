@@ -19,7 +19,7 @@ type Options = Partial<VirtualTraceOptions> & Pick<VirtualTraceOptions, 'seed' |
 export function traceOf(options: Options): string[] {
   const lines: string[] = [];
   const trace = new VirtualTrace(
-    { note: '', world: false, startMs: RUN_STARTS_MS, ...options },
+    { note: '', hasWorldEvents: false, startMs: RUN_STARTS_MS, ...options },
     eachLine((line) => lines.push(line)),
   );
   trace.advance(trace.endMs);

@@ -209,7 +209,7 @@ export function checkLiveOutcome(t: Checks, live: ScenarioOutcome): void {
   const { scenario } = live;
   const { name, seed } = scenario;
   // It writes no trace: only its records of the locks are needed.
-  const run = new VirtualScenario({ scenario, seed, note: '', world: false, write: null });
+  const run = new VirtualScenario({ scenario, seed, note: '', hasWorldEvents: false, write: null });
   run.advance(scenario.endMs);
   const unmet = live.verdicts.filter(({ isMet }) => !isMet);
   t.same(

@@ -44,7 +44,7 @@ for (const name of ['period-every-6h', 'state-ping-in-rides', 'sequence-skips', 
     let lines = 0;
     const bugs = [{ bug, locks: 2 }];
     const startMs = Date.UTC(2026, 0, 5);
-    const options = { seed: 'month', locks: 110, days: 30, startMs, note: '', world: false, bugs };
+    const options = { seed: 'month', locks: 110, days: 30, startMs, note: '', hasWorldEvents: false, bugs };
     const run = new VirtualTrace(
       options,
       eachLine((line) => {

@@ -1,6 +1,6 @@
-// Checks how a lock of `step` carries out commands, against protocol.md §2. A `ModelLock` runs `step` from noon on; its
-// `describeSince(time)` lists what the lock published or did, each line with the seconds since that time. With recovery
-// on, the lock stays connected, so that commands reach it at once.
+// Checks how a lock carries out commands, against protocol.md §2. A `ModelLock` is a lock that the function `step` of
+// the power model moves on from noon; its `describeSince(time)` lists what the lock published or did, each line with
+// the seconds since that time. With recovery on, the lock stays connected, so that commands reach it at once.
 import t from 'tap';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Command } from '../../../proto/wire/ping.js';
@@ -112,8 +112,9 @@ t.test(
       ['0 drop', '0 connect', '0 cellular RESET'],
       'without a command, the connection drops without a close-connection ping',
     );
-    const mid = new ModelLock();
-    mid.handle({ type: 'modem-reset' }).advance(Minutes(1));
-    t.same(mid.describeSince(NOON_MS), ['0 connect', '0 cellular RESET', '20 close', '20 disconnect']);
+    // In the mode MID it is not connected, and connects to report the reset.
+    const lockInMid = new ModelLock();
+    lockInMid.handle({ type: 'modem-reset' }).advance(Minutes(1));
+    t.same(lockInMid.describeSince(NOON_MS), ['0 connect', '0 cellular RESET', '20 close', '20 disconnect']);
   },
 );

@@ -14,7 +14,7 @@ const DEFAULTS: DiffOptions = { toleranceMs: Seconds(5), pairs: new Map(), value
 /** The trace that the tests compare with changed versions of itself. The event with index 0 is in line 2. */
 const events: TraceEvent[] = [];
 const reader = new TraceReader();
-const options = { seed: 'diff', locks: 3, days: 2, startMs: Date.UTC(2026, 0, 5), note: '', world: false };
+const options = { seed: 'diff', locks: 3, days: 2, startMs: Date.UTC(2026, 0, 5), note: '', hasWorldEvents: false };
 const run = new VirtualTrace(
   options,
   eachLine((line) => {

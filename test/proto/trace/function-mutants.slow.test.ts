@@ -93,7 +93,7 @@ function compare(t: Test, { rule, row, owed }: FunctionMutant, healthy: Evaluati
 }
 
 for (const { seed, locks, pace } of WEEKS) {
-  const options = { seed, locks, days: 7, pace, mix: MIX, world: true };
+  const options = { seed, locks, days: 7, pace, mix: MIX, hasWorldEvents: true };
   t.test(`${locks} ${pace} locks, seed ${seed}`, async (t) => {
     const lines = traceOf(options);
     const healthy = evaluate(lines);

@@ -66,7 +66,7 @@ t.test('a healthy fleet owes nothing, with and without faults', async (t) => {
 });
 
 const HEALTHY = traceOf({
-  ...{ seed: 'owed', locks: 10, days: 1, pace: 'lively', world: true },
+  ...{ seed: 'owed', locks: 10, days: 1, pace: 'lively', hasWorldEvents: true },
   mix: parseMix('mid=60,mid+ride=40'),
 });
 
@@ -152,7 +152,7 @@ for (const { name, mutate, event, message } of INVISIBLE) {
 
 t.test('owed also finds a missing state ping, period ping, ride ping, and all missing GPS pings', async (t) => {
   const reasons = ['REASON_STATE_PING', 'REASON_PERIOD_TRACKING', 'REASON_UNLOCKED_PING'];
-  const fourDays = traceOf({ seed: 'week', locks: 4, days: 4, world: true, mix: parseMix('mid+ride=100') });
+  const fourDays = traceOf({ seed: 'week', locks: 4, days: 4, hasWorldEvents: true, mix: parseMix('mid+ride=100') });
   t.same(compare(fourDays).owed, []);
   for (const omittedReason of reasons) {
     const findings = compare(

@@ -55,14 +55,14 @@ t.test('simulated traces are valid, with the world, commands and bugs', async (t
   const bugs = ['clock-ahead:1', 'garbage-position:1', 'unheard-of-reason:1'].map(parseBugAssignment);
   const options = { seed: 'schema', locks: 6, days: 0.1, startMs: Date.UTC(2026, 10, 20), note: 'a note', bugs };
   const run = new VirtualTrace(
-    { ...options, world: true, pace: 'lively' },
+    { ...options, hasWorldEvents: true, pace: 'lively' },
     eachLine((line) => lines.push(line)),
   );
   run.advance(run.endMs);
   for (const name of ['airplane', 'phone-unlock']) {
     const scenario = await readScenarioFile(builtInFile(name));
     const write = (line: string): void => void lines.push(line);
-    new VirtualScenario({ scenario, seed: scenario.seed, note: '', world: true, write }).advance(scenario.endMs);
+    new VirtualScenario({ scenario, seed: scenario.seed, note: '', hasWorldEvents: true, write }).advance(scenario.endMs);
   }
   for (const event of ['world', 'command', 'ack'])
     t.ok(

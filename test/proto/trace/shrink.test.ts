@@ -65,7 +65,7 @@ function shrink(trace: Trace, { mac, rule, line, message }: TraceFinding): strin
 /** A healthy fleet in the days around a time. */
 function healthyFleet(startMs: number): Trace {
   const lines: string[] = [];
-  const options = { seed: 'crowd', locks: 4, days: 2, startMs, note: '', world: true };
+  const options = { seed: 'crowd', locks: 4, days: 2, startMs, note: '', hasWorldEvents: true };
   const run = new VirtualTrace(
     options,
     eachLine((line) => lines.push(line)),

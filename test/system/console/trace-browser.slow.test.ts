@@ -34,7 +34,7 @@ t.setTimeout(Minutes(5));
 /** Writes the first lines of the run. */
 function writeTrace(t: Test): string {
   const lines: string[] = [];
-  const options = { seed: SEED, locks: 12, days: 30, startMs: RUN_STARTS_MS, note: '', world: false };
+  const options = { seed: SEED, locks: 12, days: 30, startMs: RUN_STARTS_MS, note: '', hasWorldEvents: false };
   const trace = new VirtualTrace(
     { ...options, pace: 'lively', bugs: BUGS.map(parseBugAssignment) },
     eachLine((line) => lines.push(line)),

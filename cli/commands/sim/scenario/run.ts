@@ -44,7 +44,7 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
     scenario,
     seed,
     note: repeatCommand(flags, nameOrFile, seed, includeOut),
-    world: flags.world ?? false,
+    hasWorldEvents: flags.world ?? false,
     bugs,
     write: sink === undefined ? null : (line) => sink.write(line),
   });

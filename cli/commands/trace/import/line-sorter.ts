@@ -6,12 +6,11 @@
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 
 /** The maximum number of characters in memory. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
-/** A line and its time, ms since the epoch. The line has no line break. */
+/** A line and its time, ms since the epoch. The line has no `\n`. */
 export interface TimedLine {
   readonly atMs: number;
   readonly line: string;
@@ -67,7 +66,7 @@ export class LineSorter {
 
 /** Merges sorted files. For equal times, the line of the earlier file comes first. */
 async function* merge(files: readonly string[]): AsyncGenerator<TimedLine> {
-  const readers = files.map((file) => createInterface({ input: createReadStream(file) })[Symbol.asyncIterator]());
+  const readers = files.map(linesOf);
   // The next line of each file; null at the file's end.
   const nextLines: (TimedLine | null)[] = [];
   for (const reader of readers) nextLines.push(await nextLine(reader));
@@ -80,6 +79,16 @@ async function* merge(files: readonly string[]): AsyncGenerator<TimedLine> {
     if (earliest === -1) return;
     yield nextLines[earliest] as TimedLine;
     nextLines[earliest] = await nextLine(readers[earliest] as AsyncIterator<string>);
+  }
+}
+
+/** The lines of a file that {@link LineSorter} wrote. Node's readline would also end them at `\r` and U+2028. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of createReadStream(file, 'utf8')) {
+    const lines = `${rest}${chunk}`.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
   }
 }
 

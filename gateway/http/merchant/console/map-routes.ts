@@ -11,7 +11,7 @@ import { consoleRoute } from './console-route.js';
 /** A view of a map has some thirty tiles, most of which come from memory: they cost far less than other calls. */
 const REQUESTS_PER_TILE = 1 / 8;
 
-/** The routes of a map; none without streets. */
+/** The routes of a map: of tiles, if it has some, and of lines of streets, if it has some. */
 export function mapRoutes({ tiles, streets }: StreetMap): readonly MerchantRoute[] {
   return [...(tiles === null ? [] : [tileRoute(tiles)]), ...(streets === null ? [] : [streetsRoute(streets)])];
 }
@@ -21,7 +21,7 @@ function tileRoute(tiles: CachedTiles): MerchantRoute {
     method: 'GET',
     path: `${TILES_PATH}/{z}/{x}/{y}`,
     operationId: 'mapTile',
-    summary: 'A tile of the map of streets.',
+    summary: 'A tile of the map.',
     params: Type.Object({ z: Type.String(), x: Type.String(), y: Type.String() }),
     cost: REQUESTS_PER_TILE,
     handle: async ({ params, signal, waitWithoutPlace }) => {

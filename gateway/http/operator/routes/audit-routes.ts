@@ -67,6 +67,7 @@ async function showEntries(parts: OperatorParts, { query }: { readonly query: Qu
     filter,
     beforeId: after?.[0] as number | undefined,
     limit,
+    // Operators' long reads take turns with those of merchants: only together can all be kept from delaying pings.
     nextTurn: () => merchants.ownData.readTurns.next(),
   });
   return {
@@ -75,7 +76,7 @@ async function showEntries(parts: OperatorParts, { query }: { readonly query: Qu
   };
 }
 
-/** @throws LockgateError `input-date`, `input-action` */
+/** @throws LockgateError `input-date`; as a RequestFaults, which is one, `input-action` */
 function readFilter(query: Query): AuditPageTerms['filter'] {
   return {
     sinceMs: readDate('since', textOf(query, 'since')),

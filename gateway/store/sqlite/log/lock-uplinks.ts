@@ -164,7 +164,7 @@ export class LockUplinks {
     });
   }
 
-  /** Returns a device's last `limit` uplinks, in the order of arrival. */
+  /** Returns those of a device's last `limit` entries that are uplinks and not erased, in the order of arrival. */
   readRecent(deviceId: number, limit: number): StoredUplink[] {
     return this.read(deviceId, this.findIdBefore(deviceId, this.#memtable.lastId, limit) ?? 0, limit);
   }

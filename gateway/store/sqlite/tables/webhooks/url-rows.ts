@@ -1,6 +1,6 @@
 /**
- * Webhook URLs in the SQLite store, through Kysely. The caller must hold the write mutex for writes. All ids of this
- * engine are in one slot of the log, so that a position is an id.
+ * Webhook URLs in the SQLite store, through Kysely. The caller must hold the write mutex for writes. On SQLite the ids
+ * of uplinks are 1, 2, 3 … (*dense*), so that a single id says how far a URL has got in the log.
  */
 import type { Kysely, Selectable } from 'kysely';
 import { DENSE_SLOT, idInSlot, positionAfter } from '../../../contract/log/log-position.js';
