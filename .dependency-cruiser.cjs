@@ -8,25 +8,26 @@
 //                 test          imports all; nothing imports test
 
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
-// Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
 const threads =
   '(gateway/store/sqlite/(log/(log|wal)|upkeep/upkeep|figures/figures|scan/scan)-thread|cli/commands/sim/job-thread)';
 const bench = 'test/((bench|chaos|pictures)/main|bench/peers/store-append)';
 const pages = 'gateway/console/page/(operator\\.tsx|merchant\\.tsx|(live|trace)-worker\\.ts|buffer\\.ts)';
 const tests = 'test/((late-optimization|run-bundled)\\.cjs|current-tap\\.mjs|.*\\.test\\.ts)';
+// Files that nothing needs to import: where a program, a page, a thread or a test begins. Tests are among them, so the
+// rule `no-dead-file` does not find a file that only its own test imports.
 const entries = `^(cli/main\\.ts|${pages}|(${threads}|${bench})\\.ts|.*\\.mjs|${tests})$`;
 
-/**
- * What each folder may import of ours, besides itself. A folder of the first level, such as `gateway`, stands for the
- * files that lie directly in it. An import that is not here fails the check: either the import is wrong, or the plan
- * changes, here and in the folder's README, with a reason.
- */
 const proto = ['proto', 'proto/power', 'proto/wire'];
 /** Folders inside one folder, and what lies directly in it. */
 const inside = (folder, ...names) => [folder, ...names.map((name) => `${folder}/${name}`)];
 const sim = (...names) => inside('firmware-sim', ...names);
 const gateway = (...names) => inside('gateway', ...names);
 const cli = (...names) => inside('cli', ...names);
+/**
+ * What each folder may import of ours, besides itself. A folder of the first level, such as `gateway`, stands for the
+ * files that lie directly in it. An import that is not here fails the check: either the import is wrong, or the plan
+ * changes, here and in the folder's README, with a reason.
+ */
 const plan = {
   proto: [],
   'proto/wire': ['proto', 'proto/gen', 'proto/power'],
@@ -107,7 +108,7 @@ const plan = {
   'gateway/ownership': [...gateway('commands', 'ingest', 'locks', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/notices': [...gateway('locks', 'store', 'webhooks'), ...proto],
   'gateway/notify': [...gateway('accounts', 'data-folder', 'store', 'webhooks'), ...proto],
-  // These two put the folders together.
+  // This folder and gateway.ts put the folders together.
   'gateway/start': [
     ...gateway(
       'accounts',
@@ -275,7 +276,7 @@ module.exports = {
     ),
     forbid(
       'postgres-behind-its-door',
-      'only the three files that choose the engine import that of PostgreSQL, and only that engine knows the driver',
+      'only the engine in PostgreSQL and the three files that choose an engine import it and its driver',
       { path: '^(cli|gateway)/', pathNot: '^gateway/store/(postgres/|(open-store|store-at-rest|store-move)\\.ts$)' },
       { path: ['^gateway/store/postgres/', '(^|/)node_modules/(@types/)?pg/'] },
     ),

@@ -1,6 +1,7 @@
 /**
  * Lists that the gateway answers page by page: the flags `--limit` and `--cursor`, and their output. While a page is
- * printed, only the next one is fetched, so that a list of any length needs the memory of two pages.
+ * printed, only the next one is fetched, so that a list of any length needs the memory of a few pages; with `--watch`,
+ * which prints a list only when it is complete, that of the list.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { type GatewayClocks, readClocks } from '../gateway-clocks.js';

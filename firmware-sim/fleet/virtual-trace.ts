@@ -51,7 +51,8 @@ export class VirtualTrace {
       ...(write !== null && {
         onFiring: (lock: number, dueMs: number) => firings.note(lock, dueMs, recorder.lines?.builder.length ?? 0),
       }),
-      ...(options.hasWorldEvents && write !== null && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
+      ...(options.hasWorldEvents &&
+        write !== null && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
     });
     if (write === null) return;
     const headerLocks = new Map(this.#run.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));

@@ -26,7 +26,9 @@ export interface CommandQueue extends Due {
   readonly mac: Mac;
   /** The unfinished commands, in the order of their ids. */
   open: OpenCommand[];
-  /** The command that is on its way through the ingest's queue. */
+  /**
+   * The command that is being sent: ingest stores that it is sent, and then sends it, in turn with the lock's uplinks.
+   */
   leaving: OpenCommand | undefined;
   /** Places that are reserved for commands being stored. */
   reserved: number;

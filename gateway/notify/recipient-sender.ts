@@ -1,6 +1,7 @@
 /**
  * Sends the messages of one recipient, one after another, with the retries, the signature and the address rule of
- * webhooks (interfaces.md §3). A message stays in the store until its outcome is stored there; after a crash it is sent
+ * webhooks (interfaces.md §3). A *trouble*, such as a webhook URL that fails, has two messages, its parts: that it
+ * opened, and that it ended. A message stays in the store until its outcome is stored there; after a crash it is sent
  * again under its id.
  *
  * The sender is *asleep* until a timer or `wake` starts it; then it sends what is due, and sleeps until the next
@@ -124,6 +125,8 @@ export class RecipientSender {
     if (grace === 0) this.#abort.abort();
     await this.#running;
     limit.cancel();
+    // If the store refuses the outcome of the attempt that has just ended, the message is sent again after the start.
+    await this.#record().catch((error: Error) => this.#reportStore(error));
   }
 
   async #run(): Promise<void> {
@@ -133,10 +136,14 @@ export class RecipientSender {
         while (!this.#isStopped && (await this.#sendNext()));
       }
     } catch (error) {
-      const { events, runClock } = this.#parts;
-      events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
+      this.#reportStore(error as Error);
       this.#sleep(STORE_RETRY_DELAY);
     }
+  }
+
+  #reportStore(error: Error): void {
+    const { events, runClock } = this.#parts;
+    events.emit('store-failed', { atMs: runClock.now(), why: error.message });
   }
 
   /** Sends the next message that is due. Returns false if none is due now; a timer is set if one is due later. */
@@ -152,8 +159,7 @@ export class RecipientSender {
       const nextAtMs = await notifications.nextDueAtMs(this.#target.recipientId);
       return nextAtMs === null ? false : this.#sleep(Math.max(nextAtMs - nowMs, 0));
     }
-    // A message is held for a while if its trouble opened again soon after its end. The store releases it only if the
-    // trouble is still open.
+    // That a trouble opened again soon after its end is reported some minutes later, and only if it is still open then.
     if (due.isHeld && !(await notifications.release(due.id))) return true;
     return await this.#attempt(due);
   }

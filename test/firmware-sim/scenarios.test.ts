@@ -43,7 +43,14 @@ function play(
 ): PlayedScenario {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
-  const run = new VirtualScenario({ scenario, seed: scenario.seed, note: '', hasWorldEvents: false, write, ...options });
+  const run = new VirtualScenario({
+    scenario,
+    seed: scenario.seed,
+    note: '',
+    hasWorldEvents: false,
+    write,
+    ...options,
+  });
   run.advance(scenario.endMs);
   return { run, lines };
 }

@@ -231,6 +231,22 @@ t.test(
   },
 );
 
+t.test('a message that is accepted while the gateway stops is not sent again after the start', async (t) => {
+  const { gateway, folder, receiver } = await setUpNotify(t);
+  let accept: () => void = () => undefined;
+  receiver.answer = (_request, response) => {
+    accept = () => void response.writeHead(204).end();
+  };
+  gateway.events.emit('url-disabled', disabled(3));
+  await gateway.notices.writePending();
+  await receiver.waitForRequests(1);
+  const closed = gateway.close();
+  accept();
+  await closed;
+  const { store } = (await openNotifying(t, folder, receiver.url)).gateway;
+  t.equal((await store.notifications.countMessages(0)).pending, 0);
+});
+
 t.test('without a notify URL nothing is queued, and such notices are not sent once there is a URL', async (t) => {
   const { gateway, folder, receiver } = await setUpNotify(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <string>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ static bool isAffected(int descriptor) {
 
 static int syncOrFail(long number, int descriptor) {
   const char *file = std::getenv("FAILING_FSYNC");
-  if (file != nullptr && syscall(SYS_access, file, F_OK) == 0 && isAffected(descriptor)) {
+  if (file != nullptr && syscall(SYS_faccessat, AT_FDCWD, file, F_OK) == 0 && isAffected(descriptor)) {
     errno = EIO;
     return -1;
   }

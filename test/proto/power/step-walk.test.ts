@@ -63,9 +63,10 @@ function walk(seed: number): { lock: ModelLock; options: ModelLockOptions } {
   };
   const lock = new ModelLock(options);
   for (let done = 0; done < STEPS; done++) {
+    // Whether it answers a CONNECT; and whether it acknowledges uplinks.
     if (random.chance(0.1)) lock.gatewayAnswers = random.chance(0.7);
     if (random.chance(0.1)) lock.gatewayAcknowledges = random.chance(0.7);
-    // Before the network works again, the connection with an unanswered uplink is lost.
+    // Before the network works again, a connection with an unacknowledged uplink is lost.
     if (lock.gatewayAcknowledges && lock.gatewayAnswers && lock.state.inFlight) lock.handle({ type: 'disconnected' });
     lock.handle(randomInput(random, lock)).advance(random.pick([0, 1, Seconds(3), Seconds(30), Minutes(4)]));
     if (random.chance(0.05)) lock.advance(Hours(5));
@@ -98,6 +99,7 @@ function ruleBrokenBy(uplink: PingUplink): string | undefined {
 /** Violations of the rules about a ping and earlier ones, in the order in which they were made. */
 function rulesBrokenInOrder(uplinks: readonly Uplink[], options: ModelLockOptions): string[] {
   const mistakes: string[] = [];
+  /** When the first period ping of the latest group was made. */
   let periodMs = Number.NEGATIVE_INFINITY;
   let hasReportedAirplane = false;
   let previous: PingUplink | undefined;
@@ -110,7 +112,7 @@ function rulesBrokenInOrder(uplinks: readonly Uplink[], options: ModelLockOption
     if (brokenRule) mistakes.push(`${key} ${brokenRule}`);
     if (uplink.power.airplane && hasReportedAirplane) mistakes.push(`${key} airplane-silence, reported before`);
     hasReportedAirplane = uplink.power.airplane;
-    // The pings of one period sequence are made within 10 min. The next sequence starts 23 h later at the earliest.
+    // Period pings come in groups, each made within 10 min. The next group starts 23 h later at the earliest.
     if (body.reason === 'REASON_PERIOD_TRACKING' && uplink.timeMs - periodMs > Minutes(10)) {
       if (uplink.timeMs - periodMs < Hours(23)) mistakes.push(`${key} period-too-soon`);
       periodMs = uplink.timeMs;

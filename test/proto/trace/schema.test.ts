@@ -62,7 +62,9 @@ t.test('simulated traces are valid, with the world, commands and bugs', async (t
   for (const name of ['airplane', 'phone-unlock']) {
     const scenario = await readScenarioFile(builtInFile(name));
     const write = (line: string): void => void lines.push(line);
-    new VirtualScenario({ scenario, seed: scenario.seed, note: '', hasWorldEvents: true, write }).advance(scenario.endMs);
+    new VirtualScenario({ scenario, seed: scenario.seed, note: '', hasWorldEvents: true, write }).advance(
+      scenario.endMs,
+    );
   }
   for (const event of ['world', 'command', 'ack'])
     t.ok(

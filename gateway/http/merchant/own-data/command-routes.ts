@@ -64,8 +64,8 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
       400: problemResponse('The body, or the `Idempotency-Key`, is not valid.'),
       404: NO_SUCH_LOCK,
       409: problemResponse(
-        'Too many commands wait for the lock, airplane mode is not confirmed, or the first call with this ' +
-          '`Idempotency-Key` is not answered yet.',
+        'Too many commands wait for the lock, the body lacks `confirm_airplane`, which airplane mode needs, or the ' +
+          'first call with this `Idempotency-Key` is not answered yet.',
       ),
       413: tooLarge(MAX_BODY_BYTES),
       415: WRONG_TYPE,

@@ -32,8 +32,8 @@ export interface IncomingUplink {
   /** It arrived over 60 s after the lock made it. */
   readonly buffered: boolean;
   /**
-   * The life of the lock, a number that each reflash raises (mark-store.ts), that the uplink belongs to; not stored,
-   * since marks may be added later.
+   * The lock's life in which it made the uplink: a number that grows whenever its flash is wiped. It is not stored,
+   * since an operator may tell of such a wipe later (mark-store.ts), and the life of stored uplinks then changes.
    */
   readonly life?: number;
 }
@@ -84,14 +84,18 @@ export interface Commit {
   readonly merchantEvents?: readonly NewMerchantEvent[];
 }
 
-/** A commit that stores nothing of its own: it moves staged events into the log, or shows that the store can write. */
+/**
+ * A commit that stores nothing of its own: it shows that the store can write. On PostgreSQL it also stores the events
+ * for merchants that the ends of commands have left for the next commit.
+ */
 export const EMPTY_COMMIT: Commit = { incoming: [], judged: [], states: new Map() };
 
 /** Maximum number of quarantined messages of a lock; the oldest are deleted first (protocol.md §1). */
 export const MAX_QUARANTINED_PER_LOCK = 1000;
 
 /**
- * Maximum number of connection events of a lock, exceeded by up to a few thousand; the oldest are deleted first. A
- * normal lock needs years to reach it; it limits a lock that connects in a tight loop. Uplinks have no such limit.
+ * Maximum number of events of a lock ({@link IncomingLockEvent}), exceeded by up to a few thousand; the oldest are
+ * deleted first. A normal lock needs years to reach it; it limits a lock that connects in a tight loop. Uplinks have no
+ * such limit.
  */
 export const MAX_LOCK_EVENTS_PER_LOCK = 100_000;

@@ -21,7 +21,10 @@ import { insertRows, readStatement, storable, type TargetTable, targetTable, toM
 
 /** Rows that are read back at once. */
 const ROWS_PER_FETCH = 1_000;
-/** The version in the row of the slot that the moved ids are in, which no gateway claims. */
+/**
+ * In place of a gateway's version, in the row of the table `node` for slot 0. The log is divided into slots, one for
+ * each gateway; moved uplinks are in slot 0, which no gateway claims.
+ */
 const NO_VERSION = 'moved';
 
 /** A table in SQLite, to be copied. */

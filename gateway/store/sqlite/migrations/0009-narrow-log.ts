@@ -2,7 +2,8 @@
  * Migration 0009: two tables, filled in sorted runs, replace the indexes of uplinks by key and by lock, so that the log
  * is written only in the order of arrival; and each uplink gets a checksum. Existing uplinks, maybe millions, are added
  * in steps when the store is opened (log-catch-up.ts). The only row of `uplink_settled` has the id up to which the
- * tables are complete, and the last id that an older version stored. Shipped: must not change.
+ * tables are complete (`settled_id`), and the last id that an older version stored (`caught_up_at`). Shipped: must not
+ * change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';

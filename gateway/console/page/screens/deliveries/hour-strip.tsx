@@ -42,12 +42,10 @@ function Bar({ hour, x, highest }: BarProps): JSX.Element {
   let bottom = HEIGHT + SIGNS_HEIGHT;
   const parts = PARTS.flatMap((part) => {
     if (hour[part] === 0) return [];
-    const height = Math.max((hour[part] / highest) * HEIGHT, MIN_BAR);
+    // Parts of the minimum height can make a bar higher than the strip: then the last one, at the top, is cut off.
+    const height = Math.min(Math.max((hour[part] / highest) * HEIGHT, MIN_BAR), bottom - SIGNS_HEIGHT);
     bottom -= height;
-    // Parts of the minimum height can make a bar higher than the strip.
-    return [
-      <rect key={part} class={part} x={x} y={Math.max(bottom, SIGNS_HEIGHT)} width={BAR_WIDTH} height={height} />,
-    ];
+    return [<rect key={part} class={part} x={x} y={bottom} width={BAR_WIDTH} height={height} />];
   });
   return (
     <g>

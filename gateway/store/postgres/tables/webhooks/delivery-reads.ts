@@ -3,7 +3,8 @@
  * the state of an event without a row follows from its place in the log and from its attempts. After the URL's cursor
  * (the place up to which every event has an outcome) it is pending, or, at a disabled URL, kept: not sent, but can be
  * sent later. In a gap (uplinks that the cursor skipped when a disabled URL was enabled) it is kept. In both places,
- * and at a URL that has or had a filter, it is delivered if an attempt succeeded; anywhere else it is delivered.
+ * and at a URL that has or had a filter, it is delivered if an attempt succeeded. Anywhere else it is delivered, but
+ * for events before the URL's start, the place from which on it gets events: these it never gets.
  */
 
 import type { Labels } from '../../../contract/devices/device-labels.js';
@@ -29,6 +30,7 @@ import type { Sql } from '../../sql.js';
 
 interface RowOfDelivery extends UplinkRow {
   next_attempt_at_ms: number | null;
+  /** Attempts before the event was last resent. */
   attempts_before: number;
 }
 
@@ -41,6 +43,8 @@ const IS_AFTER_CURSOR = `u.id > ${idIn('@cursor::jsonb', 'u.slot')}`;
 const IS_AFTER_START = `u.id > ${idIn('@started::jsonb', 'u.slot')}`;
 const IS_IN_GAP = `EXISTS (SELECT 1 FROM webhook_gap g WHERE g.url_id = @urlId AND g.slot = u.slot
   AND u.id > g.after_id AND u.id <= g.until_id)`;
+/** All but acknowledgements of commands: pings, and events of other kinds. */
+const IS_EVENT = 'u.kind > 0';
 /** Without a filter, only pings are for the URL; but an earlier filter may have let other events be sent. */
 const IS_FOR_URL = `(@isFiltered OR ${IS_PING})`;
 
@@ -150,7 +154,7 @@ export class DeliveryReads {
     const ofLock = deviceId === undefined ? '' : 'AND u.device_id = @deviceId';
     const rows = await this.#sql.all<UplinkRow>(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.merchant_id = @merchantId AND u.kind > 0 AND u.id BETWEEN @fromId AND @toId ${ofLock}
+       WHERE u.merchant_id = @merchantId AND ${IS_EVENT} AND u.id BETWEEN @fromId AND @toId ${ofLock}
          AND ${HAS_NO_ROW} AND ${condition}
        ORDER BY u.id DESC LIMIT @limit`,
       {
@@ -162,7 +166,7 @@ export class DeliveryReads {
     return rows.map(toUplink);
   }
 
-  /** Counts the attempted events of a range, and what became of them. */
+  /** Counts the attempted and delivered events of a range, and all pending and dead ones, attempted or not. */
   async countAttempted(urlId: number, counted: CountedRange): Promise<AttemptedCounts> {
     const range = rangeValues(counted);
     const found = await this.#sql.get<{ events: number; attempts: number; last_id: number | null }>(
@@ -178,7 +182,7 @@ export class DeliveryReads {
       `SELECT state, count(*) AS events, count(*) FILTER (WHERE attempts > 0) AS attempted FROM delivery
        WHERE url_id = @urlId AND state IN ('pending', 'dead', 'damaged') AND uplink_id > @afterId
          AND uplink_id <= @toId AND ${isInRange(counted, 'uplink_id')} GROUP BY state`,
-      { urlId, ...range, toId: Math.min(lastId, counted.toId) },
+      { urlId, ...range, toId: lastId },
     );
     const of = (state: string) => counts.find((row) => row.state === state)?.events ?? 0;
     const undelivered = counts.reduce((sum, { attempted }) => sum + attempted, 0);

@@ -1,6 +1,6 @@
 /**
  * Counts deliveries of one URL in a range of uplink ids, in hand-written SQL that reads indexes and no stored ping's
- * bytes, and in slices of a limited number of events.
+ * bytes. A slice ends after a limited number of attempted events; those that wait or are dead are all counted.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
@@ -22,8 +22,7 @@ export class DeliveryCounts {
     this.#inState = db.prepare(
       `SELECT count(*) AS events, total(attempts > 0) AS attempted FROM (
          SELECT y.attempts FROM delivery y INDEXED BY delivery_by_state
-         WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id > @afterId AND y.uplink_id <= @toId
-         LIMIT @limit)`,
+         WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id > @afterId AND y.uplink_id <= @toId)`,
     );
     this.#events = db.prepare(
       `SELECT count(*) AS count, max(id) AS lastId FROM (
