@@ -87,8 +87,8 @@ export function resetState(before: DeviceState, mac: Mac, nowMs: number): Device
 /**
  * Whether a key was certainly never used, because it comes after all other keys of the lock. True for most uplinks,
  * which then need no lookup. False for a phone's uplinks, since a phone's keys have their own order, and for those of a
- * lock whose flash was wiped: the log finds an uplink by boot and sequence alone, and an earlier life may have used
- * them.
+ * lock whose flash was wiped: the log finds an uplink by credential, boot and sequence, which an earlier life may have
+ * used too.
  */
 export function isNewest(state: DeviceState, source: Source, key: UplinkKey): boolean {
   const { credential, life = FIRST_LIFE, boot, sequence } = key;

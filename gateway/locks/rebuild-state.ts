@@ -148,7 +148,7 @@ async function replayAfterStates(
   /** How many uplinks of each lock were judged. */
   const judgedCounts = new Map<number, number>();
   const marks = await store.marks.readAll(deviceIds);
-  // What a stored state lacks is always among the newest uplinks of this number, so that no older ones are read.
+  // What a stored state lacks is always among the newest uplinks of this number that its gateway stored.
   for await (const uplinks of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, UPLINKS_PER_READ, deviceIds)) {
     for (const uplink of uplinks) {
       const { deviceId } = uplink;

@@ -1,8 +1,8 @@
 /**
  * Sends the messages of one recipient, one after another, with the retries, the signature and the address rule of
- * webhooks (interfaces.md §3). A *trouble*, such as a webhook URL that fails, has two messages, its parts: that it
- * opened, and that it ended. A message stays in the store until its outcome is stored there; after a crash it is sent
- * again under its id.
+ * webhooks (interfaces.md §3). A *trouble*, such as a webhook URL that fails, has up to two messages, its *parts*: that
+ * it opened, and that it ended. A message stays in the store until its outcome is stored there; after a crash it is
+ * sent again under its id.
  *
  * The sender is *asleep* until a timer or `wake` starts it; then it sends what is due, and sleeps until the next
  * message is due. It sends nothing while its receiver has asked for a pause. After many failures in a row its circuit
@@ -125,6 +125,8 @@ export class RecipientSender {
     if (grace === 0) this.#abort.abort();
     await this.#running;
     limit.cancel();
+    // Without a grace this sender is replaced by one for another URL, which sends the message anew.
+    if (grace === 0) return;
     // If the store refuses the outcome of the attempt that has just ended, the message is sent again after the start.
     await this.#record().catch((error: Error) => this.#reportStore(error));
   }

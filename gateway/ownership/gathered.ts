@@ -38,10 +38,12 @@ export class Gathered<Item> {
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const job = this.#takeNext();
-      await this.#run(job.flatMap(({ items }) => items)).then(
-        () => job.forEach(({ resolve }) => resolve()),
-        (error: unknown) => job.forEach(({ reject }) => reject(error)),
-      );
+      try {
+        await this.#run(job.flatMap(({ items }) => items));
+        for (const { resolve } of job) resolve();
+      } catch (error) {
+        for (const { reject } of job) reject(error);
+      }
     }
     this.#isRunning = false;
   }

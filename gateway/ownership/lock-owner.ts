@@ -24,8 +24,8 @@ const ADOPTION_INTERVAL = Seconds(1);
  */
 const ADOPTION_GRACE = Seconds(10);
 /** Maximum number of parts that are adopted at once. */
-const MAX_ADOPTED = 200;
-/** The states of so many locks are read at once: in a storm of reconnects, the first ones must not wait for all. */
+const MAX_ADOPTED = 1_000;
+/** The states of at most so many locks are read at once: in a storm of reconnects, the first must not wait for all. */
 const MAX_READ_AT_ONCE = 100;
 /** How often {@link LockOwner.hold} claims a part that another gateway does not release, two seconds each. */
 const MAX_HOLD_CLAIMS = 5;
@@ -69,7 +69,13 @@ interface RunningClaim {
   readonly waits: (() => boolean)[];
 }
 
-/** Whoever changes an account waits for the claim's result. */
+/** A part whose state is to be read, and whether somebody waits for that. */
+interface PartToRead {
+  readonly part: AdoptedPart;
+  readonly isWanted: () => boolean;
+}
+
+/** For parts that are wanted in any case: those of an account that is changed, and those that are adopted. */
 const ALWAYS = (): boolean => true;
 
 export class LockOwner {
@@ -78,12 +84,12 @@ export class LockOwner {
   readonly #releasing = new Map<string, Promise<void>>();
   /** Claims under way, by the part's key. */
   readonly #claiming = new Map<string, RunningClaim>();
-  /** Owned parts whose states were not read yet, or could not be: nobody may connect before. */
+  /** Owned parts whose states were not read yet, or could not be, or nobody waited: nobody may connect before. */
   readonly #unread = new Map<string, AdoptedPart>();
   /** How many callers of {@link hold} keep each part from other gateways. */
   readonly #holds = new Map<string, number>();
   /** Each read and each release waits for a turn between two commits: a storm of reconnects shares these turns. */
-  readonly #reads = new Gathered<AdoptedPart>((parts) => this.#readBetweenCommits(parts), MAX_READ_AT_ONCE);
+  readonly #reads = new Gathered<PartToRead>((parts) => this.#readWanted(parts), MAX_READ_AT_ONCE);
   readonly #releases = new Gathered<LockPart>((parts) => this.#releaseBetweenCommits(parts));
   #timer: Timer | undefined;
   #adopting: Promise<void> = Promise.resolve();
@@ -187,21 +193,33 @@ export class LockOwner {
     if (!claim.isGranted) return false;
     // After a reading that failed, the gap is known from the claim before.
     const { unheardSinceMs } = this.#unread.get(key) ?? claim;
-    await this.#read([{ ...part, unheardSinceMs }]);
-    return true;
+    await this.#read([{ ...part, unheardSinceMs }], isWanted);
+    return !this.#unread.has(key);
   }
 
-  /** Reads the states and the commands of parts that this gateway owns now. @throws StoreFailure */
-  async #read(parts: readonly AdoptedPart[]): Promise<void> {
+  /**
+   * Reads the states and the commands of parts that this gateway owns now. Those that nobody waits for when it is their
+   * turn are left for {@link #adoptAll}: during a storm, others wait behind them.
+   *
+   * @throws StoreFailure
+   * @throws LockgateError `stopping`
+   */
+  async #read(parts: readonly AdoptedPart[], isWanted: () => boolean): Promise<void> {
     for (const part of parts) this.#unread.set(keyOf(part.deviceId, part.source), part);
-    if (parts.length > 0) await this.#reads.add(parts);
+    for (let start = 0; start < parts.length; start += MAX_READ_AT_ONCE)
+      await this.#reads.add(parts.slice(start, start + MAX_READ_AT_ONCE).map((part) => ({ part, isWanted })));
+  }
+
+  async #readWanted(reads: readonly PartToRead[]): Promise<void> {
+    if (this.#isStopped) throw new LockgateError('stopping', 'the gateway is stopping');
+    const parts = reads.filter(({ isWanted }) => isWanted()).map(({ part }) => part);
+    // Phones have neither a state nor commands.
+    await this.#readBetweenCommits(parts.filter(({ source }) => source === 'lock'));
     for (const { deviceId, source } of parts) this.#unread.delete(keyOf(deviceId, source));
   }
 
-  async #readBetweenCommits(parts: readonly AdoptedPart[]): Promise<void> {
+  async #readBetweenCommits(ownedLocks: readonly AdoptedPart[]): Promise<void> {
     const { locks, ingest, commands, ownership, notices } = this.#parts;
-    // Phones have neither a state nor commands.
-    const ownedLocks = parts.filter(({ source }) => source === 'lock');
     const [first] = ownedLocks;
     if (first === undefined) return;
     // One lock's id stands for all: it only says whose waiting uplinks would be refused, and none are.
@@ -210,6 +228,7 @@ export class LockOwner {
       async () => {
         // One that another gateway asked for may have been released meanwhile.
         const deviceIds = ownedLocks.flatMap(({ deviceId }) => (ownership.owns(deviceId, 'lock') ? [deviceId] : []));
+        if (deviceIds.length === 0) return;
         await locks.adopt(deviceIds);
         await commands.adopt(deviceIds);
       },
@@ -249,16 +268,17 @@ export class LockOwner {
 
   async #adoptAll(): Promise<void> {
     try {
-      // What could not be read at its claim, and is not being read now.
+      // What was not read at its claim, and is not being read now.
       const left = [...this.#unread].filter(([key]) => !this.#claiming.has(key) && !this.#releasing.has(key));
-      if (left.length > 0) await this.#read(left.map(([, part]) => part));
-      for (let count = MAX_ADOPTED; count === MAX_ADOPTED && !this.#isStopped; ) {
+      const leftParts = left.map(([, part]) => part);
+      await this.#read(leftParts, ALWAYS);
+      while (!this.#isStopped) {
         const adopted = await this.#parts.ownership.adopt(MAX_ADOPTED, ADOPTION_GRACE);
-        await this.#read(adopted);
-        count = adopted.length;
+        if (adopted.length === 0) return;
+        await this.#read(adopted, ALWAYS);
       }
     } catch (error) {
-      this.#report(error as Error);
+      if (!this.#isStopped) this.#report(error as Error);
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * What became of the events of each of the last hours at a webhook URL: delivered, given up, waiting. An event belongs
- * to the hour in which it was received. Only reads, in slices of the log that take some milliseconds, and only a
- * limited number of slices per hour: an hour with very many events is extrapolated from its start.
+ * to the hour in which it was received. Only reads, in slices of the log that usually take some milliseconds, and
+ * only a limited number of slices per hour: an hour with very many events is extrapolated from its start.
  */
 import { Hours } from '../../proto/clock.js';
 import type { LogPosition } from '../store/contract/log/log-position.js';
@@ -11,7 +11,7 @@ import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 
 /** How many hours are shown, the present one included. */
 export const SHOWN_HOURS = 24;
-/** Number of events that are counted in one turn of the event loop. */
+/** Number of pings, or of attempted events, that are counted at once. */
 const EVENTS_PER_SLICE = 1_000;
 /** Maximum number of slices that are counted for one hour. The rest of the hour is extrapolated. */
 const MAX_SLICES_PER_HOUR = 20;

@@ -112,7 +112,7 @@ for (const hasGroundTruth of [false, true]) {
         ['s2', 'lively', 1, 20],
         ['s3', 'everyday', 3, 0],
       ] as const) {
-        const options = { seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: hasGroundTruth };
+        const options = { seed, locks: LOCKS, days, pace, mix: parseMix(MIX), hasWorldEvents: hasGroundTruth };
         const commandSchedule = { perDay: commandsPerDay, commands: COMMANDS };
         const lines = traceOf(commandsPerDay === 0 ? options : { ...options, commandSchedule });
         const { traced, made, lines: written } = replay(lines);

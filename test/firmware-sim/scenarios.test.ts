@@ -34,7 +34,7 @@ interface PlayedScenario {
 }
 
 /**
- * Plays a scenario to its end without a gateway. With the option `world` the lines also say what truly happened to the
+ * Plays a scenario to its end without a gateway. With `hasWorldEvents` the lines also say what truly happened to the
  * locks.
  */
 function play(

@@ -13,7 +13,7 @@ t.setTimeout(Minutes(10));
 /** The trace of a month of a hundred locks, as lines. */
 function monthOfLocks(hasWorldEvents: boolean): string[] {
   const lines: string[] = [];
-  const options = { seed: 'month', locks: 100, days: 30, startMs: RUN_STARTS_MS, note: '', world: hasWorldEvents };
+  const options = { seed: 'month', locks: 100, days: 30, startMs: RUN_STARTS_MS, note: '', hasWorldEvents };
   const trace = new VirtualTrace(
     options,
     eachLine((line) => lines.push(line)),

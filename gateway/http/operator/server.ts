@@ -98,7 +98,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...WHY_ROUTES,
 ];
 
-/** Every route of the port that the OpenAPI document has: all but the console's, its map's and the help. */
+/** Every route of the port that the OpenAPI document has: all but the help, the map and most of the console's. */
 export const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...OPERATOR_ROUTES,
   ...STREAM_ROUTES.map((route) => ({ answerType: JSON_LINES, ...route })),

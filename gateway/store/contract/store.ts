@@ -111,7 +111,8 @@ export interface Store {
   /**
    * Returns those of the newest `maxUplinks` uplinks that arrived after the stored state of their lock was written, in
    * the order of arrival, in chunks of at most `limit`. Uplinks from before the lock's current merchant had it, and of
-   * locks without a state, are left out.
+   * locks without a state, are left out. With `deviceIds` those of these locks; an engine for several gateways then
+   * returns older ones too, since the newest may be those of other gateways.
    */
   readUplinksAfterStates(
     maxUplinks: number,

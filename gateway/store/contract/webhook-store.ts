@@ -93,9 +93,6 @@ export interface StoredAttempt {
   readonly answer: string | null;
 }
 
-/** An attempt, without the number and the answer. */
-export type AttemptSummary = Omit<StoredAttempt, 'number' | 'answer'>;
-
 /** A delivery of an event to a URL. */
 export interface DeliveryReading {
   readonly urlId: number;
@@ -109,7 +106,10 @@ export interface DeliveryReading {
   readonly attempts: readonly StoredAttempt[];
 }
 
-/** A slice of the log whose deliveries are counted: uplink ids after `afterId` up to `toId`, at most `limit` events. */
+/**
+ * A slice of the log whose deliveries are counted: uplink ids after `afterId` up to `toId`. It ends after `limit`
+ * pings, or attempted events; events that wait, or are dead, are not limited.
+ */
 export interface CountedRange {
   readonly afterId: number;
   readonly toId: number;

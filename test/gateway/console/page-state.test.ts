@@ -1,6 +1,7 @@
 /** What the pages remember between two steps of a person, without a browser: keys, an invitation, a long table. */
 import t from 'tap';
 import { ScreenKeys } from '../../../gateway/console/page/app/screen-keys.js';
+import { partHeights } from '../../../gateway/console/page/screens/deliveries/part-heights.js';
 import { InvitationAcceptance } from '../../../gateway/console/page/screens/invitation-acceptance.js';
 import { cutRows } from '../../../gateway/console/page/view/cut-rows.js';
 import { PacedValue } from '../../../gateway/console/page/view/paced-value.js';
@@ -106,4 +107,12 @@ t.test('what a busy lock changes is passed on at once, then once in a while with
   clock.advance(Seconds(60));
   t.strictSame(passed, ['second', 'fifth', 'sixth'], 'nothing after the end');
   t.end();
+});
+
+t.test('the smallest part of a bar is seen, also in the highest bar', async (t) => {
+  const sizes = { height: 34, minimum: 2 };
+  t.same(partHeights([0, 10, 5], sizes), [0, 10, 5], 'in proportion, where there is room');
+  t.same(partHeights([0.03, 0.03, 33.94], sizes), [2, 2, 30], 'the highest part makes room');
+  t.same(partHeights([33, 0.5, 0.5], sizes), [30, 2, 2]);
+  t.same(partHeights([0, 0, 0], sizes), [0, 0, 0]);
 });

@@ -9,8 +9,10 @@ import path from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormatsModule from 'ajv-formats';
 import t from 'tap';
+import { RecipientSender } from '../../../gateway/notify/recipient-sender.js';
 import { notificationSchemaText } from '../../../gateway/notify/schema.js';
 import { FLAP_HOLD, FLAP_WINDOW } from '../../../gateway/store/contract/notify/notification-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
@@ -240,10 +242,18 @@ t.test('a message that is accepted while the gateway stops is not sent again aft
   gateway.events.emit('url-disabled', disabled(3));
   await gateway.notices.writePending();
   await receiver.waitForRequests(1);
-  const closed = gateway.close();
-  accept();
-  await closed;
-  const { store } = (await openNotifying(t, folder, receiver.url)).gateway;
+  const { stop } = RecipientSender.prototype;
+  t.teardown(() => {
+    RecipientSender.prototype.stop = stop;
+  });
+  RecipientSender.prototype.stop = function (this: RecipientSender, grace) {
+    // The answer comes when the sender is stopping.
+    accept();
+    return stop.call(this, grace);
+  };
+  await gateway.close();
+  const store = await openStore(sqliteUrl(folder));
+  t.teardown(() => store.close());
   t.equal((await store.notifications.countMessages(0)).pending, 0);
 });
 

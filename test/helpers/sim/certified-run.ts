@@ -49,15 +49,15 @@ export function rowsWith({ rows }: Certificate, verdict: RowVerdict): string[] {
  * The traces of all built-in scenarios, in the order of their names.
  *
  * @param bugs errors of the locks' firmware; by default those of the scenario
- * @param world whether the traces have `world` events, which say what truly happened
+ * @param hasWorldEvents whether the traces have `world` events, which say what truly happened
  */
-export async function scenarioLines(bugs?: readonly BugAssignment[], world = false): Promise<string[][]> {
+export async function scenarioLines(bugs?: readonly BugAssignment[], hasWorldEvents = false): Promise<string[][]> {
   const traces: string[][] = [];
   for (const name of builtInNames()) {
     const scenario = await readScenarioFile(builtInFile(name));
     const lines: string[] = [];
     const write = (line: string): void => void lines.push(line);
-    const options = { scenario, seed: scenario.seed, note: '', world, write, ...(bugs && { bugs }) };
+    const options = { scenario, seed: scenario.seed, note: '', hasWorldEvents, write, ...(bugs && { bugs }) };
     new VirtualScenario(options).advance(scenario.endMs);
     traces.push(lines);
   }

@@ -7,13 +7,8 @@ import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
 import { formatDate } from '../../../../proto/wire/ping-json.js';
-import {
-  type AttemptSummary,
-  DELIVERY_STATES,
-  type DeliveryReading,
-  type StoredAttempt,
-} from '../../../store/contract/webhook-store.js';
-import type { AttemptFigures } from '../../../store/contract/webhooks/attempt-figures.js';
+import { DELIVERY_STATES, type DeliveryReading, type StoredAttempt } from '../../../store/contract/webhook-store.js';
+import type { AttemptFigures, AttemptSummary } from '../../../store/contract/webhooks/attempt-figures.js';
 import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merchant-event.js';
 import type { DeliveryHour } from '../../../webhooks/delivery-hours.js';
 import { eventId } from '../../../webhooks/event-id.js';

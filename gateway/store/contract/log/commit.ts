@@ -85,8 +85,8 @@ export interface Commit {
 }
 
 /**
- * A commit that stores nothing of its own: it shows that the store can write. On PostgreSQL it also stores the events
- * for merchants that the ends of commands have left for the next commit.
+ * A commit that stores nothing of its own. It shows that the store can write, and as every commit it moves *staged
+ * events* into the log: events for merchants that the ends of commands have left for the next commit.
  */
 export const EMPTY_COMMIT: Commit = { incoming: [], judged: [], states: new Map() };
 

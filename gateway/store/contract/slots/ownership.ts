@@ -52,8 +52,8 @@ export interface LockOwnership {
    * Claims a part, before the CONNACK. An engine answers many claims at once. If another gateway owns the part, it is
    * asked to release it, which takes two seconds at most; else the claim is refused.
    *
-   * @param isWanted whether somebody still waits for the part; a claim that waits for its turn is refused once nobody
-   *   does. By default somebody always does.
+   * @param isWanted whether somebody still waits for the part; if nobody does when its turn comes, and no owner was
+   *   asked yet, the claim is refused. By default somebody always does.
    */
   claim(part: LockPart, isWanted?: () => boolean): Promise<Claim>;
   /**

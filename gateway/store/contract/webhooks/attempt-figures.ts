@@ -2,7 +2,16 @@
  * Sums up how a URL's newest attempts went: success rate, duration, last success, last error. Pure: the attempts are
  * arguments. An engine sums them up where it reads them, which may be another thread than that of pings.
  */
-import type { AttemptSummary } from '../webhook-store.js';
+
+/** An attempt. Times are ms since the epoch, wall-clock time. */
+export interface AttemptSummary {
+  readonly atMs: number;
+  readonly durationMs: number;
+  /** HTTP status; null if there was no answer. */
+  readonly status: number | null;
+  /** Why it failed, as a sentence; null if it succeeded. */
+  readonly error: string | null;
+}
 
 /** Which attempts at a URL are summed up: of its newest, at most `limit`, those that started at `sinceMs` or later. */
 export interface SummedAttempts {

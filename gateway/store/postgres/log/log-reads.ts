@@ -76,15 +76,22 @@ export class LogReads {
 
   /**
    * Returns the id after which the search for uplinks that some stored state lacks starts: that of the oldest state, or
-   * the id before the newest `maxUplinks` uplinks if that is later.
+   * the id before the newest `maxUplinks` uplinks if that is later. Of some locks it is that of the oldest state: how
+   * many uplinks other gateways have stored since does not matter then, and the index by lock finds those of these.
    */
   async findIdBeforeStates(maxUplinks: number, deviceIds?: readonly number[]): Promise<number> {
-    const of = deviceIds === undefined ? '' : 'WHERE device_id = ANY(@deviceIds::bigint[])';
+    if (deviceIds !== undefined) {
+      const state = await this.#sql.get<{ oldest: number | null }>(
+        'SELECT min(through_uplink_id) AS oldest FROM device_state WHERE device_id = ANY(@deviceIds::bigint[])',
+        { deviceIds },
+      );
+      return state?.oldest ?? 0;
+    }
     const row = await this.#sql.get<{ oldest: number; first: number | null }>(
-      `WITH o AS (SELECT coalesce(min(through_uplink_id), 0) AS id FROM device_state ${of})
+      `WITH o AS (SELECT coalesce(min(through_uplink_id), 0) AS id FROM device_state)
        SELECT o.id AS oldest, (SELECT min(n.id) FROM (
          SELECT id FROM uplink WHERE id > o.id ORDER BY id DESC LIMIT @maxUplinks) n) AS first FROM o`,
-      { maxUplinks, deviceIds },
+      { maxUplinks },
     );
     const first = row?.first ?? null;
     return first === null ? (row?.oldest ?? 0) : first - 1;

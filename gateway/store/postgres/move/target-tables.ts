@@ -117,6 +117,6 @@ export function storable({ name, columns }: TargetTable, row: readonly MovedValu
   return row.map((value, index) => {
     if (typeof value !== 'string') return value;
     const text = value.replaceAll('\0', '\uFFFD');
-    return isFilter(index) ? text.replace(ESCAPE, (escape) => (escape === '\\u0000' ? '\\ufffd' : escape)) : text;
+    return isFilter(index) ? text.replace(ESCAPE, (found) => (found === '\\u0000' ? '\\ufffd' : found)) : text;
   });
 }

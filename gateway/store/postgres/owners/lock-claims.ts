@@ -36,6 +36,8 @@ interface SeenOwner extends LockPart {
 interface WaitingClaim {
   readonly part: LockPart;
   readonly isWanted: () => boolean;
+  /** Whether the owner was asked for the part: it gives the part away, so somebody must take it then. */
+  hasAsked: boolean;
   readonly untilMs: number;
   readonly resolve: (claim: Claim) => void;
   readonly reject: (error: unknown) => void;
@@ -82,7 +84,8 @@ export class LockClaims implements LockOwnership {
 
   claim(part: LockPart, isWanted: () => boolean = ALWAYS): Promise<Claim> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ part, isWanted, untilMs: monotonicMs() + RELEASE_LIMIT, resolve, reject });
+      const untilMs = monotonicMs() + RELEASE_LIMIT;
+      this.#waiting.push({ part, isWanted, hasAsked: false, untilMs, resolve, reject });
       void this.#run();
     });
   }
@@ -169,10 +172,10 @@ export class LockClaims implements LockOwnership {
     this.#isRunning = false;
   }
 
-  /** The next claims; those that nobody waits for are refused. */
+  /** The next claims; those that nobody waits for, and that changed nothing so far, are refused. */
   #takeWanted(): WaitingClaim[] {
     const next = this.#waiting.splice(0, MAX_CLAIMED_AT_ONCE);
-    const wanted = next.filter(({ isWanted }) => isWanted());
+    const wanted = next.filter(({ isWanted, hasAsked }) => hasAsked || isWanted());
     for (const { resolve } of next.filter((claim) => !wanted.includes(claim))) resolve(REFUSED);
     return wanted;
   }
@@ -189,6 +192,7 @@ export class LockClaims implements LockOwnership {
         if (taken.has(partKey(part)))
           resolve({ isGranted: true, unheardSinceMs: owner === undefined ? null : unheardSince(owner) });
       }
+      for (const claim of held) claim.hasAsked = true;
       await this.#ask(held.flatMap(({ part }) => byKey.get(partKey(part)) ?? []));
       this.#lookAgain(held);
     } catch (error) {

@@ -77,6 +77,34 @@ t.test('a lock is not claimed for a client that has left', options, async (t) =>
   t.same(await other.ownership.locks.claim(LOCK, () => true), GRANTED, 'no other gateway needs to release it');
 });
 
+t.test('a lock that was asked for is claimed although the client has left', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  let isWanted = true;
+  one.ownership.locks.onWish((part) => {
+    isWanted = false;
+    void one.ownership.locks.release([part]);
+  });
+  t.same(await other.ownership.locks.claim(LOCK, () => isWanted), GRANTED, 'otherwise nobody would own it');
+});
+
+t.test('what a lock’s stored state lacks is read, however many uplinks came since', options, async (t) => {
+  const { one } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  await one.append({ ...commit(uplink(1)), states: new Map([[LOCK.deviceId, '{"a":1}']]) });
+  await one.append(commit(uplink(2), uplink(3)));
+  const sequencesOf = async (deviceIds?: readonly number[]): Promise<number[]> => {
+    const found: number[] = [];
+    const newest = 1;
+    for await (const chunk of one.readUplinksAfterStates(newest, 9, deviceIds))
+      found.push(...chunk.map(({ sequence }) => sequence));
+    return found;
+  };
+  t.same(await sequencesOf([LOCK.deviceId]), [2, 3]);
+  t.same(await sequencesOf([]), []);
+  t.same(await sequencesOf(), [3], 'of all locks, only the newest');
+});
+
 t.test('a lock whose row names a gateway that does not know it is released when another asks', options, async (t) => {
   const { one, other, folder } = await openTwo(t);
   // As after a claim or a release whose answer was lost.

@@ -6,6 +6,7 @@
 import type { JSX } from 'preact';
 import type { DeliveryHour } from '../../api/shapes.js';
 import { timeText } from '../../view/time-text.js';
+import { partHeights } from './part-heights.js';
 
 /** Sizes in pixels. */
 const HEIGHT = 34;
@@ -40,10 +41,13 @@ interface BarProps {
 
 function Bar({ hour, x, highest }: BarProps): JSX.Element {
   let bottom = HEIGHT + SIGNS_HEIGHT;
-  const parts = PARTS.flatMap((part) => {
-    if (hour[part] === 0) return [];
-    // Parts of the minimum height can make a bar higher than the strip: then the last one, at the top, is cut off.
-    const height = Math.min(Math.max((hour[part] / highest) * HEIGHT, MIN_BAR), bottom - SIGNS_HEIGHT);
+  const heights = partHeights(
+    PARTS.map((part) => (hour[part] / highest) * HEIGHT),
+    { height: HEIGHT, minimum: MIN_BAR },
+  );
+  const parts = PARTS.flatMap((part, index) => {
+    const height = heights[index] ?? 0;
+    if (height === 0) return [];
     bottom -= height;
     return [<rect key={part} class={part} x={x} y={bottom} width={BAR_WIDTH} height={height} />];
   });

@@ -12,7 +12,6 @@ import { LOG_START, type LogPosition } from '../../../contract/log/log-position.
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import type {
   AttemptedCounts,
-  AttemptSummary,
   CountedRange,
   DeliveryFilter,
   DeliveryReading,
@@ -20,7 +19,12 @@ import type {
   PingCount,
   StoredAttempt,
 } from '../../../contract/webhook-store.js';
-import { type AttemptFigures, type SummedAttempts, sumUpAttempts } from '../../../contract/webhooks/attempt-figures.js';
+import {
+  type AttemptFigures,
+  type AttemptSummary,
+  type SummedAttempts,
+  sumUpAttempts,
+} from '../../../contract/webhooks/attempt-figures.js';
 import { passesFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
@@ -43,7 +47,7 @@ const IS_AFTER_CURSOR = `u.id > ${idIn('@cursor::jsonb', 'u.slot')}`;
 const IS_AFTER_START = `u.id > ${idIn('@started::jsonb', 'u.slot')}`;
 const IS_IN_GAP = `EXISTS (SELECT 1 FROM webhook_gap g WHERE g.url_id = @urlId AND g.slot = u.slot
   AND u.id > g.after_id AND u.id <= g.until_id)`;
-/** All but acknowledgements of commands: pings, and events of other kinds. */
+/** Pings, and events of other kinds: all but acknowledgements of commands (0) and erased uplinks (-1). */
 const IS_EVENT = 'u.kind > 0';
 /** Without a filter, only pings are for the URL; but an earlier filter may have let other events be sent. */
 const IS_FOR_URL = `(@isFiltered OR ${IS_PING})`;

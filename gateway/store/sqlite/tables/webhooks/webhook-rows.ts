@@ -12,13 +12,8 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
-import type {
-  AttemptSummary,
-  DeliveryFilter,
-  DeliveryReading,
-  DeliveryState,
-  StoredAttempt,
-} from '../../../contract/webhook-store.js';
+import type { DeliveryFilter, DeliveryReading, DeliveryState, StoredAttempt } from '../../../contract/webhook-store.js';
+import type { AttemptSummary } from '../../../contract/webhooks/attempt-figures.js';
 import { FIRST_EVENT_KIND } from '../../../contract/webhooks/merchant-event.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
