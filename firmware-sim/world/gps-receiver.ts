@@ -14,7 +14,7 @@ import type { Motion } from './routes/route.js';
 
 /** √(−2 ln 0.05): the radius that contains 95 % of a two-dimensional normal error, in standard deviations. */
 const RADIUS_95 = 2.447746830680816;
-/** After this time about half of a drift error is left. */
+/** Of a drift error half is left if the receiver is next read after this time; less if it is read in between. */
 const DRIFT_MEMORY_MS = Seconds(60);
 /** Weights of drift and noise in the error. The sum of their squares, the variances, is 1. */
 const DRIFT_WEIGHT = Math.sqrt(0.9);
@@ -116,7 +116,7 @@ function hashToFraction(x: number, y: number): number {
   return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** The same as `degrees % 360` for degrees from 0 on. `%` on decimals takes as long as much of a reading. */
+/** The same as `degrees % 360` for degrees from 0 on. `%` on decimals would take a large part of a reading's time. */
 function withinCircle(degrees: number): number {
   if (degrees < 360) return degrees;
   return degrees < 720 ? degrees - 360 : degrees % 360;

@@ -10,8 +10,9 @@ const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 export function byteText(bytes: number): string {
   let value = bytes;
   let unit = 0;
-  for (; value >= 1000 && unit < UNITS.length - 1; unit += 1) value /= 1000;
-  return `${unit === 0 ? value : value.toFixed(value < 100 ? 2 : 1)} ${UNITS[unit]}`;
+  // 999.95 kB would be written as 1000.0 kB, and 99.995 kB as 100.00 kB.
+  for (; value >= (unit === 0 ? 1000 : 999.95) && unit < UNITS.length - 1; unit += 1) value /= 1000;
+  return `${unit === 0 ? value : value.toFixed(value < 99.995 ? 2 : 1)} ${UNITS[unit]}`;
 }
 
 /** The bar of a value; the bar of `max` is `width` columns long. */

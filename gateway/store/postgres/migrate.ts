@@ -11,7 +11,12 @@ export const ADVISORY_LOCKS = 0x10c6a7e;
 /** The second number of the lock under which the schema is changed. */
 const MIGRATION_LOCK = 1;
 
-/** @throws LockgateError `store-newer` if a newer version made the schema, `store-foreign` for another program's */
+/**
+ * Brings the schema of a database to this version, or makes it.
+ *
+ * @throws LockgateError `store-newer` if a newer version made the schema; `store-foreign` if it looks like another
+ *   program's, since it has a table with the name of one of ours
+ */
 export async function migrate(url: string): Promise<void> {
   await withClient(url, async (client) => {
     await client.query('BEGIN');

@@ -1,6 +1,6 @@
 /**
- * Authenticated connections that the gateway closes: of a lock that stops reading, and all of them when the gateway
- * stops.
+ * How connections end: the gateway closes that of a lock that stops reading, and all of them when it stops; and clients
+ * close theirs in the middle of a CONNECT.
  */
 import t from 'tap';
 import type { GatewayEventMap } from '../../../gateway/events.js';
@@ -33,10 +33,10 @@ const COMMAND_BYTES = 60_000;
 const SUBACK_GRANTED = '9003000101';
 /** How many packets the frozen lock, which does not read the answers, sends. */
 const PINGREQ_COUNT = 100;
-/** The test closes a connection after 0 to this many turns of the event loop; a CONNECT takes fewer. */
+/** The test closes a connection after up to so many turns of the event loop; a CONNECT takes fewer. */
 const MAX_TURNS_BEFORE_CLOSE = 60;
 
-/** Resolves when bytes under way between the two ends of a connection have arrived. */
+/** Lets the event loop turn: in a few turns, bytes under way between the two ends of a connection arrive. */
 async function runLoopTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
 }

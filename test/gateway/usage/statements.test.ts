@@ -244,6 +244,7 @@ t.test('the CSV has a row for each line, total and note, and no cell that spread
 
 t.test('sizes are printed with a unit, and bars in eighths of a character', async (t) => {
   t.same([0, 999, 1000, 123_456, 1_000_000].map(byteText), ['0 B', '999 B', '1.00 kB', '123.5 kB', '1.00 MB']);
+  t.same([99_994, 99_996, 999_949, 999_950].map(byteText), ['99.99 kB', '100.0 kB', '999.9 kB', '1.00 MB'], 'rounded');
   // The arguments are a size, the largest one, and the width of the largest one's bar: 16 characters by default.
   t.same([bar(0, 0), bar(5, 5), bar(1, 32), bar(0, 9)], ['', '█'.repeat(16), '▌', '']);
   t.same([bar(5, 5, 3), bar(1, 2, 3)], ['███', '█▌']);

@@ -93,6 +93,10 @@ export async function commandFaults(
       faults.push(`command ${id} for ${mac} was carried out by ${macs.length === 0 ? 'none' : macs.join(', ')}`);
   }
   const unconfirmed = [...doneBy.keys()].filter((id) => !macOf.has(id));
+  for (const id of unconfirmed) {
+    const macs = doneBy.get(id) ?? [];
+    if (macs.length > 1) faults.push(`command ${id}, which was not confirmed, was carried out by ${macs.join(', ')}`);
+  }
   // Each request that got no answer may have stored a command.
   if (unconfirmed.length > unknown)
     faults.push(

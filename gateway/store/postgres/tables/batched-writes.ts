@@ -34,8 +34,9 @@ export class BatchedWrites {
 
 /**
  * Adds refusals to those that are stored, and deletes those that a lock has too many of. In a few statements, since
- * thousands of locks are refused at once while a gateway's locks change to others. A refusal may come twice, but a
- * statement can't change a row twice, so equal ones are added up first.
+ * thousands of locks are refused at once while they move to other gateways. A refusal is equal to one of the same lock
+ * with the same sentence (`why`); of equal ones the last code (`reason`) and address are stored. They are added up
+ * first, since a statement can't change a row twice.
  */
 async function addRefusals(sql: Sql, changes: readonly RefusalChange[]): Promise<void> {
   if (changes.length === 0) return;

@@ -43,7 +43,7 @@ export function logContract(engine: string, open: OpenStore): void {
   });
 }
 
-export function judgedContract(engine: string, open: OpenStore): void {
+export function judgingContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: uplinks after a lock's stored state are found among the newest uplinks`, async (t) => {
     const { store } = await withLock(t, open);
     /** The sequences of the uplinks, of the newest `limit`, that the lock's stored state lacks. */
@@ -173,7 +173,7 @@ export function eventContract(engine: string, open: OpenStore): void {
   });
 }
 
-export function explanationContract(engine: string, open: OpenStore): void {
+export function whyContract(engine: string, open: OpenStore): void {
   t.test(
     `${engine}: explanations find rows by their public names, and read the last part of a lock’s log`,
     async (t) => {

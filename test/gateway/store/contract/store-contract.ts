@@ -1,20 +1,19 @@
 /**
  * The contract suite of the store (gateway/store/contract): the behaviour that every database engine must have. Each
- * engine's test file calls it with a function that opens the engine. Uplinks are a lock's messages; those that are
- * pings are the merchant's events.
+ * engine's test file calls it with a function that opens the engine.
  */
 import { commandContract, commandTargetContract, powerChangeContract } from './command-contract.js';
 import type { OpenStore } from './contract-store.js';
 import { deliveryContract } from './delivery-contract.js';
 import { deletionContract, identityContract, registryContract } from './device-contract.js';
-import { eventContract, explanationContract, judgedContract, logContract, logOrderContract } from './log-contract.js';
+import { eventContract, judgingContract, logContract, logOrderContract, whyContract } from './log-contract.js';
 import { progressContract } from './progress-contract.js';
 import { sessionContract } from './session-contract.js';
 
 /** Runs the suite. */
 export function storeContract(engine: string, open: OpenStore): void {
   logContract(engine, open);
-  judgedContract(engine, open);
+  judgingContract(engine, open);
   logOrderContract(engine, open);
   eventContract(engine, open);
   deliveryContract(engine, open);
@@ -25,6 +24,6 @@ export function storeContract(engine: string, open: OpenStore): void {
   powerChangeContract(engine, open);
   identityContract(engine, open);
   deletionContract(engine, open);
-  explanationContract(engine, open);
+  whyContract(engine, open);
   sessionContract(engine, open);
 }

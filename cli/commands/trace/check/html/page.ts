@@ -41,6 +41,7 @@ export async function printHtml(report: Report): Promise<void> {
   print(`${LINKS_NOTE}\n</main>\n</body>\n</html>`);
 }
 
+/** The rows of the certificate that the trace was required to show (`--require`). */
 function printRequired(required: readonly RequiredRow[]): void {
   if (required.length === 0) return;
   print('<h2>Required rows</h2>\n<table>\n<thead><tr><th scope="col">Row</th><th scope="col">Verdict</th>');

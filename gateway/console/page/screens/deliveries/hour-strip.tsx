@@ -70,7 +70,8 @@ function totalOf({ delivered, dead, waiting }: DeliveryHour): number {
 
 function hourText({ from, delivered, failed_attempts, dead, waiting, estimated }: DeliveryHour): string {
   const about = estimated ? 'about ' : '';
-  const counts = `${delivered} delivered, ${waiting} waiting, ${dead} given up, ${failed_attempts} failed attempts`;
+  const failed = `${failed_attempts} failed attempt${failed_attempts === 1 ? '' : 's'}`;
+  const counts = `${delivered} delivered, ${waiting} waiting, ${dead} given up, ${failed}`;
   return `from ${timeText(from)}: ${about}${counts}`;
 }
 
