@@ -113,8 +113,8 @@ class HistoryFiller {
     const closedMonth = await this.#addUsage();
     const webhookId = await this.#addDeadDeliveries(keys);
     const { mac, deviceId: firstDeviceId, merchantId } = this.#accounts[0] as LockAccount;
-    // The last ping of the first lock, since `pings` is a multiple of `locks`; one whose delivery failed for good, since
-    // more deliveries failed than there are locks.
+    // The last ping of the first lock, since `pings` is a multiple of `locks`; one whose delivery failed for good,
+    // since more deliveries failed than there are locks.
     const { credentialId, boot, sequence, digest } = this.#ping(pings - locks);
     const ids = { merchantId, firstDeviceId, lastPingId: pings, webhookId, lastCommandId, commands: COMMANDS };
     const event = eventId({ mac, credentialId, boot, sequence, digest });
