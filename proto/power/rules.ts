@@ -170,8 +170,8 @@ const ROWS: readonly RuleRow[] = [
     severity: 'violation',
     restsOn: 'content',
     brokenWhen:
-      'Battery over 100, latitude beyond ±90, longitude beyond ±180, direction outside [0, 360), negative speed ' +
-      'or uncertainty, or a time outside 1970–9999.',
+      'A value is outside its range in the table of fields, such as a battery over 100, a latitude beyond ±90 or a ' +
+      'negative speed, or the time is outside 1970–9999.',
     section: SECTION,
   },
   {

@@ -302,7 +302,7 @@ const CONTENT = group('Content of pings', [
   },
   {
     row: 'values-in-range',
-    says: 'Battery, position, speed, direction, uncertainty and time are in range.',
+    says: 'Every value of a ping, and its time, is in its range.',
     section: RULES,
     seenWhen: 'a GPS ping',
     failsBy: ['out-of-range'],
