@@ -15,7 +15,7 @@ export class Gathered<Item> {
   #isRunning = false;
 
   /**
-   * @param run does a job; if it fails, the callers of all its items are told
+   * @param run does one job; if it rejects, so does every call of {@link add} whose items the job had
    * @param limit how many items one job has, unless a single call added more: those who came first needn't wait for all
    */
   constructor(run: (items: readonly Item[]) => Promise<void>, limit = Number.POSITIVE_INFINITY) {
