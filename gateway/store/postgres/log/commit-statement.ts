@@ -8,7 +8,7 @@
  */
 import { FENCE } from '../fence.js';
 import type { Values } from '../sql.js';
-import { byteaArray, int8Array } from './binary-array.js';
+import { byteaArray, int8Array, textArray } from './binary-array.js';
 import type { CommitBatch } from './commit-batch.js';
 
 /** A part of the statement: a name, its SQL, what it adds to the result, and its values. */
@@ -37,14 +37,9 @@ const LOCK_EVENT_TRIM_INTERVAL = 1024;
 
 /* Ids in results are `float8[]`: the driver would return the numbers of a `bigint[]` as texts. */
 
-/** One column of rows, as an array that the driver sends as text. */
+/** One column of rows, as an array that the driver sends as text. Long columns are binary (binary-array.ts). */
 function columns<T>(rows: readonly T[], of: (row: T) => unknown): unknown[] {
   return rows.map(of);
-}
-
-/** One column of whole numbers, as a binary array, which costs less. */
-function numbers<T>(rows: readonly T[], of: (row: T) => number): Buffer {
-  return int8Array(rows.map(of));
 }
 
 /** What a lock sent, as a text that PostgreSQL can hold. A commit must not fail for it: the lock would repeat it. */
@@ -81,19 +76,19 @@ function uplinkPart({ uplinks }: CommitBatch, hasStaged: boolean): Part {
       RETURNING 1`,
     result: '(SELECT count(*) FROM u) AS uplinks',
     values: {
-      u_id: numbers(uplinks, ({ id }) => id),
-      u_device: numbers(uplinks, ({ deviceId }) => deviceId),
-      u_merchant: numbers(uplinks, ({ merchantId }) => merchantId),
-      u_credential: numbers(uplinks, ({ credentialId }) => credentialId),
-      u_boot: numbers(uplinks, ({ boot }) => boot),
-      u_sequence: numbers(uplinks, ({ sequence }) => sequence),
-      u_received: numbers(uplinks, ({ receivedAtMs }) => receivedAtMs),
-      u_kind: numbers(uplinks, ({ kind }) => kind),
-      u_buffered: numbers(uplinks, ({ buffered }) => buffered),
-      u_digest: byteaArray(uplinks.map(({ digest }) => digest)),
-      u_bytes: byteaArray(uplinks.map(({ bytes }) => bytes)),
-      u_sum: numbers(uplinks, ({ sum }) => sum),
-      u_staged: numbers(uplinks, ({ stagedId }) => stagedId),
+      u_id: int8Array(uplinks, ({ id }) => id),
+      u_device: int8Array(uplinks, ({ deviceId }) => deviceId),
+      u_merchant: int8Array(uplinks, ({ merchantId }) => merchantId),
+      u_credential: int8Array(uplinks, ({ credentialId }) => credentialId),
+      u_boot: int8Array(uplinks, ({ boot }) => boot),
+      u_sequence: int8Array(uplinks, ({ sequence }) => sequence),
+      u_received: int8Array(uplinks, ({ receivedAtMs }) => receivedAtMs),
+      u_kind: int8Array(uplinks, ({ kind }) => kind),
+      u_buffered: int8Array(uplinks, ({ buffered }) => buffered),
+      u_digest: byteaArray(uplinks, ({ digest }) => digest),
+      u_bytes: byteaArray(uplinks, ({ bytes }) => bytes),
+      u_sum: int8Array(uplinks, ({ sum }) => sum),
+      u_staged: int8Array(uplinks, ({ stagedId }) => stagedId),
     },
   };
 }
@@ -124,9 +119,9 @@ function statePart({ states }: CommitBatch): Part {
       RETURNING 1`,
     result: '(SELECT count(*) FROM s) AS states',
     values: {
-      s_device: columns(rows, ([deviceId]) => deviceId),
-      s_state: columns(rows, ([, { state }]) => state),
-      s_through: columns(rows, ([, { throughId }]) => throughId),
+      s_device: int8Array(rows, ([deviceId]) => deviceId),
+      s_state: textArray(rows, ([, { state }]) => state),
+      s_through: int8Array(rows, ([, { throughId }]) => throughId),
     },
   };
 }
@@ -173,7 +168,7 @@ function quarantinePart({ quarantined }: CommitBatch): Part {
       q_at: columns(quarantined, ({ receivedAtMs }) => receivedAtMs),
       q_code: columns(quarantined, ({ code }) => code),
       q_message: columns(quarantined, ({ message }) => storable(message)),
-      q_bytes: byteaArray(quarantined.map(({ bytes }) => bytes)),
+      q_bytes: byteaArray(quarantined, ({ bytes }) => bytes),
     },
   };
 }
