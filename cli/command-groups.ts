@@ -116,7 +116,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'config',
-    description: 'Show the settings; manage the clock, the token and the key.',
+    description: 'Show the settings; confirm the system clock; replace the operator’s token or the encryption key.',
     load: async () => (await import('./commands/config/config.js')).addConfigCommands,
   },
   {

@@ -1,7 +1,7 @@
 /**
  * Says why a firmware bug of simulated locks can't show in a run: no lock with the bug is in a state in which the bug
- * matters, or the run is too short or too uneventful. It considers only how the locks start, so it may miss a reason;
- * it never warns of a bug that can show. Pure.
+ * matters, or the run is too short or too uneventful. It knows how the locks start and the terms of the run, but not
+ * what will happen, so it may miss a reason; a bug that it calls hardly visible may show after all. Pure.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow } from '../../proto/power/step/reading.js';

@@ -9,7 +9,7 @@ export const ORDERED_BYTES = 2 * 1024 * 1024;
  * Writes the lines piece by piece, and leaves them in the builder. A piece is collected behind the lines: copying
  * within a buffer takes half as long as from one to another.
  *
- * @param firings where the lines of each firing start
+ * @param firings where the lines of each firing (one run of a lock's timer) start
  */
 export function writeInOrder(builder: LineBuilder, firings: FiringLog, write: (lines: Uint8Array) => void): void {
   const end = builder.length;

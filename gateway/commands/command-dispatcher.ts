@@ -199,7 +199,8 @@ export class CommandDispatcher {
   }
 
   /**
-   * Whether the command's expiry is doubtful, because the clock is not trusted. It is then neither sent nor expired.
+   * Whether the command's expiry is doubtful: by the machine's clock, which is not trusted, it has passed; by the run's
+   * clock, which `#expire` goes by, it has not. The command is then neither sent nor expired.
    */
   readonly isHeld: IsHeld = ({ createdAtMs, expiresAtMs }) =>
     this.#parts.doubt?.isExpiryDoubtful(createdAtMs, expiresAtMs) === true;

@@ -174,8 +174,7 @@ export class Usage {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#ticking;
-    // If the store fails, that was already reported every second (#tick).
-    await this.store().catch(() => undefined);
+    await this.store().catch((error: unknown) => this.#reportFailure(error));
   }
 
   #lastEnded(): Month {
@@ -243,8 +242,12 @@ export class Usage {
       await this.store();
       await this.#closeDue();
     } catch (error) {
-      const { events, runClock } = this.#parts;
-      events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
+      this.#reportFailure(error);
     }
+  }
+
+  #reportFailure(error: unknown): void {
+    const { events, runClock } = this.#parts;
+    events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
   }
 }

@@ -1,5 +1,5 @@
-// Checks the coding rules that a program can check (docs/contributing.md). Each test first proves on a sample that its
-// check finds what it should.
+// Checks the coding rules that a program can check (docs/contributing.md). Each check is first
+// tried on samples that it must find.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -32,9 +32,10 @@ for (const file of ['deploy/Dockerfile', 'deploy/package.dockerfile'])
   });
 
 t.test('both images run the gateway with the same settings', async (t) => {
-  const [clone, made] = ['deploy/Dockerfile', 'deploy/package.dockerfile'].map((file) => readStages(read(file)).at(-1));
+  const files = ['deploy/Dockerfile', 'deploy/package.dockerfile'];
+  const [ofClone, ofPackage] = files.map((file) => readStages(read(file)).at(-1));
   for (const name of ['ENV', 'VOLUME', 'EXPOSE', 'USER', 'STOPSIGNAL'])
-    t.equal(onlyValue(made ?? [], name), onlyValue(clone ?? [], name), name);
+    t.equal(onlyValue(ofPackage ?? [], name), onlyValue(ofClone ?? [], name), name);
 });
 
 t.test('.dockerignore admits only what exists, and nothing with secrets', async (t) => {
@@ -43,5 +44,9 @@ t.test('.dockerignore admits only what exists, and nothing with secrets', async 
     .filter((line) => /^[^#]/.test(line));
   t.equal(first, '*');
   for (const line of admitted) t.ok(line.startsWith('!') && existsSync(path.join(root, line.slice(1))), line);
-  t.notOk(admitted.includes('!data'), 'the data folder has secrets');
+  t.same(
+    admitted.filter((line) => /^!data(\/|$)/.test(line)),
+    [],
+    'the data folder has secrets',
+  );
 });

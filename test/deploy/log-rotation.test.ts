@@ -12,7 +12,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 const PROGRAM = ['logrotate', '/usr/sbin/logrotate'].find((name) => !spawnSync(name, ['--version']).error);
 const skip = PROGRAM === undefined && 'logrotate is not installed (Debian: logrotate)';
 
-/** The lines of a log in JSON. @throws SyntaxError if one is torn */
+/** The complete lines of a log in JSON. @throws SyntaxError if one begins in the middle */
 const linesOf = (file: string): { readonly msg: string }[] =>
   readFileSync(file, 'utf8')
     .split('\n')
@@ -42,6 +42,7 @@ t.test('a rotation leaves whole lines behind, and the next ones come into the em
   const { status, stderr } = spawnSync(String(PROGRAM), ['--force', '--state', path.join(folder, 'state'), config]);
   t.equal(status, 0, String(stderr));
   t.same(linesOf(`${log}.1`).slice(0, before.length), before);
+  t.match(readFileSync(`${log}.1`, 'utf8'), /\n$/, 'the last line is whole');
   gateway.kill('SIGTERM');
   t.same(await gateway.waitForExit(), { code: 0, signal: null });
   const after = linesOf(log);

@@ -175,7 +175,7 @@ t.test('after an I/O error nothing more is written, and no later success is trus
     writeCount += 1;
     return diskError;
   });
-  // SQLite writes when it is closed, so closing counts as a write.
+  // SQLite writes to the disk when it is closed, so this test counts closing as a write.
   const close = async (): Promise<void> => {
     writeCount += 1;
   };
@@ -240,12 +240,12 @@ t.test(
   },
 );
 
-t.test('every writing method of the store is watched, and no reading one', async (t) => {
+t.test('a method of the store that writes is watched, and one that reads is not', async (t) => {
   const events = new GatewayEvents();
   const clock = new ManualClock();
   const now = (): number => clock.now();
   const health = new Health({ events, clock, now });
-  // usage.close writes a month's statement. The store's own close is not a write.
+  // usage.close writes a month's statement, so it is watched. The store's own close is not.
   const close = async (): Promise<never> => {
     throw sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
   };

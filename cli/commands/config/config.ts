@@ -19,7 +19,9 @@ type Flags = Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: b
  * `forget-secrets` change the data folder.
  */
 export function addConfigCommands(program: Command): void {
-  const config = program.command('config').description('Show the settings; manage the clock, the token and the key.');
+  const config = program
+    .command('config')
+    .description('Show the settings; confirm the system clock; replace the operator’s token or the encryption key.');
   addShow(config);
   addConfirmClock(config);
   config

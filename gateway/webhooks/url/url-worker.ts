@@ -20,8 +20,8 @@
  * - *stopped*, for good: the gateway stops, or the URL was changed or disabled. Nothing more is started; running
  *   attempts finish or are aborted. Another worker continues from the stored state.
  *
- * Times are by the delivery clock (delivery-clock.ts). The run's clock only stamps the gateway's events, and the system
- * clock measures how long a stop may take.
+ * Times are by the delivery clock (delivery-clock.ts). The clock of the gateway's run only stamps its events, and the
+ * system clock measures how long a stop may take.
  */
 import { setMaxListeners } from 'node:events';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
@@ -80,7 +80,10 @@ export class UrlWorker implements AttemptOwner {
   readonly #abort = new AbortController();
   /** Locks with a first attempt under way; at an ordered URL, with any attempt under way. */
   readonly #busyLocks = new Set<number>();
-  /** Running attempts, including the writes of their outcomes, except for the writes counted in `#unrecorded`. */
+  /**
+   * Running attempts with the writes of their outcomes, and writes of rows for blocked events; not the writes that
+   * `#unrecorded` counts.
+   */
   #running = 0;
   /** Successful first attempts whose outcomes are being stored. */
   #unrecorded = 0;
@@ -312,6 +315,7 @@ export class UrlWorker implements AttemptOwner {
 
   /** Starts the events that may start, in order. Events of other locks overtake an event of a busy lock. */
   #startQueued(): void {
+    if (this.isStopped) return;
     const { queue, order } = this.#state;
     const blocked: StoredUplink[] = [];
     /** Locks with an event that stays in the queue: their later events stay too. */
@@ -319,7 +323,7 @@ export class UrlWorker implements AttemptOwner {
     queue.keepWaiting((event) => {
       const { deviceId } = event;
       if (order?.isBlocked(deviceId)) blocked.push(event);
-      else if (this.isStopped || this.#isLockBusy(event) || waitingLocks.has(deviceId) || this.#freeAttempts() <= 0) {
+      else if (this.#isLockBusy(event) || waitingLocks.has(deviceId) || this.#freeAttempts() <= 0) {
         waitingLocks.add(deviceId);
         return true;
       } else this.#startEvent(event);

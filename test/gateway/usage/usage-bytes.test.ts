@@ -320,6 +320,12 @@ t.test('changed counts are stored every second in one commit, and a failure of t
     [{ messagesUp: 2, connections: 1 }],
     'the counts are stored later, once',
   );
+  isFailing = true;
+  const failures: unknown[] = [];
+  setup.events.on('store-failed', (failure) => failures.push(failure));
+  await locks[2]?.send(testBytes(1));
+  await setup.usage.stop();
+  t.match(failures, [{ why: /disk full/ }], 'so is one that fails at the stop');
 });
 
 /** The sums of the lines `usage [{…}]` with which the gateway's process reports each commit of counts. */

@@ -1,8 +1,8 @@
 /**
  * Sabotages that change what a gateway sends to PostgreSQL. Each commit contains a *fence*: a condition that lets it
  * store nothing once the gateway's claim on its part of the database has ended, since other gateways may have taken
- * over by then. The sabotages remove the fence, or let its numbers come back. They change the driver of the whole
- * process, so only a gateway in a process of its own may have one.
+ * over by then. The sabotages remove the fence, or make it compare numbers that can occur twice. They change the driver
+ * of the whole process, so only a gateway in a process of its own may have one.
  */
 import crypto from 'node:crypto';
 import pg from 'pg';
@@ -53,7 +53,10 @@ async function readLastEpoch(store: string): Promise<number> {
   }
 }
 
-/** Makes this process's first random number of an epoch's size, which is its epoch, the one after the last. */
+/**
+ * Lets this process draw, instead of its first random number of an epoch's size, the number after the last counted
+ * epoch. The process takes it as its epoch.
+ */
 async function countEpochs(store: string): Promise<void> {
   const epoch = (await readLastEpoch(store)) + 1;
   const random = crypto.randomBytes;
@@ -73,7 +76,10 @@ const SQL_SABOTAGES: Readonly<Record<SqlSabotageName, (store: string) => void | 
   /** One part of a commit, the uplinks, is stored although the claim has ended. */
   'unfenced-uplinks': () => changeStatements((text) => text.replace(UPLINKS, '$1FROM unnest')),
 
-  /** Epochs are counted, as if one never came back, and sessions don't count. */
+  /**
+   * Epochs are 1, 2, 3 and so on instead of random numbers, so that a database that was set back to an older state
+   * gives one out again; and the fence ignores sessions, which would tell the two apart.
+   */
   'counted-epochs': async (store) => {
     await countEpochs(store);
     changeStatements((text) =>

@@ -2,7 +2,7 @@
 // first gateway up to 1 s, until V8 has compiled the code that most tests use. So small files run one after another in
 // one process, each as a subtest (test/current-tap.mjs).
 
-/** Of each kind of test one that costs little and starts a gateway, as most tests do. */
+/** One cheap test of each kind that starts a gateway, as most tests do. */
 const FIRST_FILES = [
   'dist/test/gateway/webhooks/waits.test.js',
   'dist/test/gateway/http/own-data/document.slow.test.js',
@@ -78,7 +78,7 @@ export function splitGroup(files: readonly string[], tap: string, ending: string
     tap: lines.join('\n'),
     ending: endingOf(closed, ending),
   }));
-  // If no file failed, but the process did, the last file left something behind that kept the process from its end.
+  // If no file failed, but the process did, the last file left something behind that kept the process from ending.
   const last = results.at(-1);
   if (last && results.every((each) => each.ending === null)) last.ending = ending;
   return results;

@@ -1,4 +1,4 @@
-/** A name with a button that opens a field for another one. Enter saves, Escape closes the field. */
+/** A button that opens a field for another name. Enter saves, Escape closes the field. The caller shows the name. */
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ApiFailure } from '../api/http.js';

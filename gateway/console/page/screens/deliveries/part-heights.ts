@@ -4,13 +4,13 @@
 export interface BarSizes {
   /** No bar is higher. */
   readonly height: number;
-  /** A part that is not zero is at least this high. */
+  /** A part that is not zero is at least this high: a small share of `height`, so the highest part can make room. */
   readonly minimum: number;
 }
 
 /**
- * The heights of parts: as they are, or the minimum if that is more, except for zero. If the bar then were too high,
- * its highest part is that much lower.
+ * The heights of parts: as they are, or the minimum if that is more, except for zero. If that makes the bar too high,
+ * its highest part gets lower by the excess.
  *
  * @param parts their heights in proportion, in pixels
  */
