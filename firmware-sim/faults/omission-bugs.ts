@@ -166,7 +166,7 @@ export const OMISSION_BUGS: readonly Bug[] = [
   },
 ];
 
-/** The bugs that break no rule: only a comparison with what truly happened shows them. */
+/** The bugs that break no rule. A comparison with what truly happened shows them, or a certificate's "not seen". */
 export const UNSEEN_BUGS: readonly Bug[] = [
   {
     name: 'no-theft-pings',

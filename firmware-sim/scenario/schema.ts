@@ -110,7 +110,7 @@ const Comparison = Type.Union(
     Type.String({ pattern: '^\\s*(<|<=|>|>=|=)\\s*-?\\d+(\\.\\d+)?\\s*$', examples: ['< 10'] }),
     Type.Null(),
   ],
-  { description: 'a number, "< 10", ">= 3.5" or alike, or null for none' },
+  { description: 'a number, a comparison such as "< 10" or ">= 3.5", or null for none' },
 );
 const With = objectWith(
   {
@@ -130,7 +130,8 @@ const With = objectWith(
 
 /** The syntax of a ping in an expectation, as a regular expression: a reason, then optionally a type. */
 const PING = `^(${REASONS.map(({ name }) => name).join('|')})( (cellular|gps|close_connection))?$`;
-const PING_EXPECTED = 'a reason such as REASON_THEFT, optionally followed by cellular or gps to require that type';
+const PING_EXPECTED =
+  'a reason such as REASON_THEFT, optionally followed by cellular, gps or close_connection to require that type';
 const Ping = Type.String({ pattern: PING, description: PING_EXPECTED, examples: ['REASON_THEFT cellular'] });
 const PingsInARow = Type.String({
   pattern: PING.replace(/\$$/, '( (x[1-9]\\d{0,3}|repeated))?$'),
@@ -155,6 +156,7 @@ const Expectation = objectWith(
     until: Type.Optional(Moment),
     within: Type.Optional(Span),
     every: Type.Optional(Span),
+    // The tolerance of times: "give or take".
     give: Type.Optional(Span),
     for: Type.Optional(Span),
     count: Type.Optional(Count),

@@ -1,6 +1,6 @@
 /**
  * The routes of the merchants' port (interfaces.md §2), except those of the dashboard's page (console/routes.ts), which
- * are in no document. Pets are part of the service specification's example operations.
+ * programs don't call. Pets are part of the service specification's example operations.
  */
 import { DEFAULT_FAIRNESS, type Fairness } from '../../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
@@ -27,7 +27,7 @@ export function httpRoutes(fairness: Fairness): readonly HttpRoute[] {
 /** The merchants' routes with the default limits. */
 export const MERCHANT_ROUTES: readonly MerchantRoute[] = merchantRoutes(DEFAULT_FAIRNESS);
 
-/** The same with the default limits. */
+/** The merchants' routes with the default limits, and those of health. */
 export const HTTP_ROUTES: readonly HttpRoute[] = [...MERCHANT_ROUTES, ...HEALTH_ROUTES];
 
 /** A route's path as the server's router spells it: `/v1/locks/:mac`. */
@@ -42,8 +42,8 @@ const PATTERNS = [...HTTP_ROUTES, ...CONSOLE_ROUTES].map((route) => {
 });
 
 /**
- * The methods of a path; undefined if there is no such path. Only the routes of health allow HEAD: every other call
- * counts against its merchant's limits.
+ * The methods of a path; undefined if there is no such path. Only the routes of health allow HEAD, since every
+ * other call counts against its merchant's limits.
  */
 export function methodsOf(path: string): string[] | undefined {
   const routes = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route);

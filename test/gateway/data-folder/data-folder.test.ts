@@ -35,7 +35,7 @@ const NOBODY = 65_534;
 const runFile = promisify(execFile);
 t.setTimeout(170_000);
 
-/** Starts a gateway on a folder as it is, without making a store there. */
+/** Starts a gateway on a folder as it is; the gateway makes a store if there is none. */
 async function startTestGateway(t: Test, data: string, options: GatewayOptions = {}): Promise<Gateway> {
   const gateway = await startGateway({ ...testConfig(data) }, { ...NO_THREADS, ...options });
   let closed: Promise<void> | undefined;
@@ -388,7 +388,8 @@ t.test('a data folder that is another user’s or read-only is refused in one se
     t.equal(code, 3, stderr);
     t.match(stderr, /^lockgate: the data folder .* can't be used: this user may not write there\n$/);
   }
-  writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1', { mode: 0o600 });
+  const unreadable = process.geteuid?.() === 0 ? 0o600 : 0;
+  writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1', { mode: unreadable });
   const deviceList = await runAsOtherUser(folder, 'device', 'list', '--data', folder);
   t.equal(deviceList.code, 3, deviceList.stderr);
   t.match(deviceList.stderr, /^lockgate: [^\n]*operator-address[^\n]*can't be read[^\n]*--gateway[^\n]*\n$/);

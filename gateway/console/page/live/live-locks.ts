@@ -8,7 +8,7 @@ import type { TailBatch } from './tail-outbox.js';
 
 /** What the stream sends, and the worker passes on to each tab. */
 export type LiveChange =
-  /** Part 1 replaces all locks. */
+  /** A new set of all locks, in parts: part 1 begins it, and the last part replaces the old set. */
   | { readonly type: 'snapshot'; readonly part: number; readonly last: boolean; readonly locks: readonly Lock[] }
   | { readonly type: 'lock'; readonly lock: Lock }
   | { readonly type: 'removed'; readonly mac_addr: string };

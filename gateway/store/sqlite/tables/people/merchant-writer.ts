@@ -1,6 +1,6 @@
 /**
- * Executes merchants' writes on the connection of the log's writer. `write` must be called inside a transaction. Each
- * write is atomic: a savepoint rolls back a refused write without affecting other writes.
+ * Executes merchants' writes on the connection that also stores pings, so that both share commits. `write` must be
+ * called inside a transaction. Each write is atomic: a savepoint rolls back a refused one without affecting others.
  */
 import type { Database, Statement, Transaction } from 'better-sqlite3';
 import { MAX_TOKENS_PER_KEY, type NewAccessToken } from '../../../contract/merchants/access-store.js';
@@ -95,7 +95,7 @@ export class MerchantWriter {
   }
 
   /**
-   * Makes one write and returns its outcome: the pet if the write is about one, or why the write was refused.
+   * Makes one write and returns its outcome: the pet or the invitation that it is about, or why it was refused.
    *
    * @throws SQLite's error, after the write was rolled back
    */
