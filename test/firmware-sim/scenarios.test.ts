@@ -190,7 +190,11 @@ const INVALID_LINES: readonly [from: string | RegExp, to: string, expectedError:
   ['    within: 1 s', '    within: a bit', /^mine.yaml:16: within is "a bit": expected a span/],
   ['    within: 1 s', '    every: 1 s', /^mine.yaml:14: every and for go together/],
   ['    within: 1 s', '    result: ok', /^mine.yaml:16: result does not go with ping: expected after, until/],
-  ['    within: 1 s', '    with: { battery_percent: low }', /^mine.yaml:16: .*expected a number, a comparison such as "< 10"/],
+  [
+    '    within: 1 s',
+    '    with: { battery_percent: low }',
+    /^mine.yaml:16: .*expected a number, a comparison such as "< 10"/,
+  ],
   ['    within: 1 s', '    count: 1\n    at_least: 1', /^mine.yaml:16: count is exact: expected no at_least or/],
   ['    within: 1 s', '    at_least: 3\n    at_most: 2', /^mine.yaml:17: at_most is 2: expected no less than at_least/],
   ['  - ping: REASON_STATE', '  - next: REASON_STATE', /^mine.yaml:14: nothing comes before next: expected ping/],

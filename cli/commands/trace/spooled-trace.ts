@@ -2,11 +2,11 @@
  * Lets a command such as `trace why` read a trace twice. A file is read again from the disk; the standard input is
  * first copied to a temporary file (a spool), which is removed at the end.
  */
-import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createWriteStream, rmSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { makeTemporaryFolder } from '../../../gateway/temporary-folder.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { readTraceFile, type TraceVisitor } from './trace-file.js';
 
@@ -24,7 +24,7 @@ const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 /** Calls `work` with the trace, and removes the temporary file afterwards. `-` is the standard input. */
 export async function withSpooledTrace<T>(file: string, work: (trace: SpooledTrace) => Promise<T>): Promise<T> {
   if (file !== '-') return await work({ path: file, read: (visitor) => readTraceFile(file, visitor) });
-  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-trace-'));
+  const folder = makeTemporaryFolder('trace');
   try {
     const copy = await copyInput(folder);
     return await work({

@@ -90,6 +90,7 @@ export const INPUT_CODES: ErrorGroup = {
     ['input-text', 'A text with a character that the store can’t hold.'],
     ['input-time', 'A time in a trace that can’t be shifted.'],
     ['input-tls', 'A flag that needs TLS.'],
+    ['input-tmpdir', 'The folder for temporary files (`TMPDIR`).'],
     ['input-tolerance', 'The tolerance of `trace diff`.'],
     ['input-trace', 'A file that is no trace, or a line of it.'],
     ['input-unconfirmed', 'A question that nobody answered with yes.'],

@@ -3,9 +3,9 @@
  * place in the order of time. Whenever the lines in memory reach the limit they are sorted and written to a temporary
  * file; at the end the files are merged. Lines of the same time keep their order.
  */
-import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createReadStream, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeTemporaryFolder } from '../../../../gateway/temporary-folder.js';
 
 /** The maximum number of characters in memory. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
@@ -54,7 +54,7 @@ export class LineSorter {
   /** Writes the lines in memory to a temporary file, sorted. */
   #spill(): void {
     if (this.#lines.length === 0) return;
-    this.#folder ??= mkdtempSync(join(tmpdir(), 'lockgate-import-'));
+    this.#folder ??= makeTemporaryFolder('import');
     const file = join(this.#folder, `${this.#files.length}`);
     this.#lines.sort((a, b) => a.atMs - b.atMs);
     writeFileSync(file, this.#lines.map(({ atMs, line }) => `${atMs} ${line}\n`).join(''), { mode: 0o600 });

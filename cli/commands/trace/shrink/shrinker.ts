@@ -2,9 +2,9 @@
  * `lockgate trace shrink`: reads the trace twice, first for its findings and then for the events of the finding's lock,
  * and writes the smallest trace that still has the finding.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { makeTemporaryFolder } from '../../../../gateway/temporary-folder.js';
 import { afterThisTurn, type Milliseconds, monotonicMs, Seconds } from '../../../../proto/clock.js';
 import { didYouMean } from '../../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -53,7 +53,7 @@ export async function shrinkTrace(file: string, flags: ShrinkFlags): Promise<voi
   if (flags.json && flags.out === undefined)
     throw new LockgateError('input-out', '--json prints its document on the standard output: give --out FILE too');
   const startedAtMs = monotonicMs();
-  const copyFolder = file === '-' ? mkdtempSync(join(tmpdir(), 'lockgate-shrink-')) : undefined;
+  const copyFolder = file === '-' ? makeTemporaryFolder('shrink') : undefined;
   try {
     // The standard input can be read only once, so the first pass writes a copy for the second.
     const secondFile = copyFolder === undefined ? file : join(copyFolder, 'input.jsonl');

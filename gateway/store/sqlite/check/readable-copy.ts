@@ -3,10 +3,11 @@
  * write-ahead log) SQLite needs two more files next to it. On a read-only disk, or in another user's folder, a
  * temporary copy is read instead.
  */
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
+import { makeTemporaryFolder } from '../../../temporary-folder.js';
 import { requireRoom } from '../backup/copy.js';
 
 /** The codes of SQLite's errors if it can't create these files. */
@@ -51,7 +52,7 @@ function openCopy(file: string): ReadableStore {
   const suffixes = ['', '-wal'].filter((suffix) => existsSync(`${file}${suffix}`));
   const bytes = suffixes.reduce((sum, suffix) => sum + statSync(`${file}${suffix}`).size, 0);
   requireRoom(tmpdir(), bytes, `to check ${file}, whose folder can't be written to,`);
-  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-check-'));
+  const folder = makeTemporaryFolder('check');
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
     const copy = path.join(folder, path.basename(file));
