@@ -77,9 +77,7 @@ function rangeCondition(expression, { min, max, exclusiveMax }) {
   return conditions.join(' && ');
 }
 
-/**
- * The functions that say whether a position and a ping are plausible. A close-connection ping has common fields only.
- */
+/** The functions that say whether a position and a ping are plausible. */
 function plausibilityLines(fieldsInTypeOrder) {
   const boundedFields = fieldsInTypeOrder.filter(({ plausible }) => plausible !== undefined);
   const inPosition = boundedFields.filter(({ presence }) => presence === 'position');
@@ -107,7 +105,13 @@ function plausibilityLines(fieldsInTypeOrder) {
     '/** Whether each value of the ping is in its plausible range. */',
     'export function isPlausiblePing(ping: Ping): boolean {',
     ...indented(commonFields.map(returnFalseLine)),
-    `  if (ping.kind === '${closeType.type}') return true;`,
+    ...(otherFieldsOf(closeType.type).length === 0
+      ? [`  if (ping.kind === '${closeType.type}') return true;`]
+      : [
+          `  if (ping.kind === '${closeType.type}') {`,
+          ...indented([...otherFieldsOf(closeType.type).map(returnFalseLine), 'return true;'], '    '),
+          '  }',
+        ]),
     '  if (ping.position !== null && !isPlausiblePosition(ping.position)) return false;',
     ...PING_TYPES.filter(({ type }) => type !== closeType.type && otherFieldsOf(type).length > 0).flatMap(
       ({ type }) => [

@@ -115,12 +115,18 @@ function readMember(field, type) {
  * The code that reads JSON: `readPing` reads the members that every ping type has, then calls the type's own reader.
  */
 function readerLines(fieldsInTypeOrder) {
-  const isCommon = (field) => PING_TYPES.every(({ type }) => carries(field, type));
+  const isCommon = (field) => field.presence !== 'optional' && PING_TYPES.every(({ type }) => carries(field, type));
   const commonFields = fieldsInTypeOrder.filter(isCommon);
   const commonNames = commonFields.map(({ property }) => property).join(', ');
   const commonReads = commonFields.map((field) => `const ${field.property} = ${readMember(field)};`);
   // Only a close-connection ping always has the same reason.
   const closeType = PING_TYPES.find(({ reason }) => reason !== undefined);
+  const closeMembers = `kind, reason: '${closeType.reason}', ${commonNames}`;
+  const closeOptional = optionalReads(fieldsInTypeOrder.filter((field) => carries(field, closeType.type)));
+  const closeReturn =
+    closeOptional.length === 0
+      ? [`return { ${closeMembers} };`]
+      : [`const ping: Writable<${closeType.name}Ping> = { ${closeMembers} };`, ...closeOptional, 'return ping;'];
   return [
     '',
     '/** Reads a ping without its envelope. Leaves an error in `reader`. Ignores unknown members. */',
@@ -129,7 +135,7 @@ function readerLines(fieldsInTypeOrder) {
     ...indented(commonReads),
     `  if (kind === '${closeType.type}') {`,
     `    if (json.reason !== undefined) reader.word(json.reason, name, 'reason', ['${closeType.reason}']);`,
-    `    return { kind, reason: '${closeType.reason}', ${commonNames} };`,
+    ...indented(closeReturn, '    '),
     '  }',
     `  const common = { ${commonNames} };`,
     "  return kind === 'gps' ? readGps(reader, json, name, common) : readCellular(reader, json, name, common);",
@@ -155,21 +161,19 @@ function readerLinesOfType({ type, name }, fieldsInTypeOrder, isCommon) {
       members.push(...positionLines(type, carried));
     } else if (field.presence !== 'optional') members.push(`${field.property}: ${readMember(field, type)},`);
   }
-  const optional = carried.filter(({ presence }) => presence === 'optional');
+  const optional = optionalReads(carried);
   const body =
     optional.length === 0
       ? ['return {', ...indented(members), '};']
-      : [
-          `const ping: Writable<${name}Ping> = {`,
-          ...indented(members),
-          '};',
-          ...optional.map(
-            (field) => `if (json.${field.json} !== undefined) ping.${field.property} = ${readCall(field)};`,
-          ),
-          'return ping;',
-        ];
+      : [`const ping: Writable<${name}Ping> = {`, ...indented(members), '};', ...optional, 'return ping;'];
   const parameters = 'reader: JsonReader, json: JsonObject, name: string, common: Common';
   return ['', `function read${name}(${parameters}): ${name}Ping {`, ...indented(body), '}'];
+}
+
+/** The lines that read the optional ones of the fields into `ping`. */
+function optionalReads(fields) {
+  const optional = fields.filter(({ presence }) => presence === 'optional');
+  return optional.map((field) => `if (json.${field.json} !== undefined) ping.${field.property} = ${readCall(field)};`);
 }
 
 /** The lines that read `position`. `carried` are the fields of the ping type. */
