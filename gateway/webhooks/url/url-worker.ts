@@ -315,15 +315,14 @@ export class UrlWorker implements AttemptOwner {
 
   /** Starts the events that may start, in order. Events of other locks overtake an event of a busy lock. */
   #startQueued(): void {
-    if (this.isStopped) return;
     const { queue, order } = this.#state;
     const blocked: StoredUplink[] = [];
     /** Locks with an event that stays in the queue: their later events stay too. */
     const waitingLocks = new Set<number>();
     queue.keepWaiting((event) => {
       const { deviceId } = event;
-      if (order?.isBlocked(deviceId)) blocked.push(event);
-      else if (this.#isLockBusy(event) || waitingLocks.has(deviceId) || this.#freeAttempts() <= 0) {
+      if (!this.isStopped && order?.isBlocked(deviceId)) blocked.push(event);
+      else if (this.isStopped || this.#isLockBusy(event) || waitingLocks.has(deviceId) || this.#freeAttempts() <= 0) {
         waitingLocks.add(deviceId);
         return true;
       } else this.#startEvent(event);
