@@ -65,7 +65,7 @@ function commitsIn(file: string): number {
 // Metadata, which is written in batches, is in the table `fact`.
 t.test('batched writes share the commits of uplinks', async (t) => {
   const { file, reader } = await emptyStore(t);
-  const log = await ThreadLog.open({ file, runSize: undefined }, reader);
+  const log = await ThreadLog.open({ file, runSize: undefined }, reader, () => 0);
   const fleet = new UplinkSource(4);
   const rounds = 50;
   const all: Promise<unknown>[] = [];
@@ -89,10 +89,10 @@ t.test('batched writes share the commits of uplinks', async (t) => {
 
 t.test('a hurried log sends at once what would wait for the next commit', async (t) => {
   const { file, reader } = await emptyStore(t);
-  const log = await ThreadLog.open({ file, runSize: undefined }, reader);
+  const log = await ThreadLog.open({ file, runSize: undefined }, reader, () => 0);
   const sent = t.capture(Worker.prototype, 'postMessage', Worker.prototype.postMessage);
   const written = (): number => sent().length;
-  // In one turn of the event loop, in which no timer sends what waits.
+  // In one turn of the event loop, in which no timer sends what waits, and with a clock that stands still.
   const writes: Promise<unknown>[] = [log.append(packCommit(new UplinkSource(4).nextCommit(4)))];
   for (const name of ['fact-a', 'fact-b']) writes.push(log.writeBatched({ type: 'metadata', name, value: '' }));
   written();
@@ -150,7 +150,7 @@ t.test('a refused write of a merchant does not roll back other writes in the sam
 
 t.test('a failed write does not make other writes in the same commit fail', async (t) => {
   const { file, reader } = await emptyStore(t);
-  const log = await ThreadLog.open({ file, runSize: undefined }, reader);
+  const log = await ThreadLog.open({ file, runSize: undefined }, reader, () => 0);
   const fleet = new UplinkSource(4);
   // The column does not allow NULL.
   const bad = { type: 'metadata', name: 'bad', value: null as unknown as string } as const;

@@ -53,6 +53,14 @@ export function patternOf(text: string): string {
 /** Ports of the tutorial by those that this run uses instead. */
 export type Ports = ReadonlyMap<number, number>;
 
+/**
+ * A text with other ports. Whole numbers are replaced, all in one pass: one of the new ports may contain another's
+ * digits, as 49000 contains 9000.
+ */
+export function withPorts(text: string, ports: Ports): string {
+  return text.replace(/\d+/g, (digits) => String(ports.get(Number(digits)) ?? digits));
+}
+
 /** A tutorial that is being followed. */
 export class TutorialRun {
   readonly #test: Teardown;
@@ -134,9 +142,9 @@ export class TutorialRun {
 
   /** Commands with this run's ports, and with the secrets that were printed. */
   #typed(text: string): string {
-    let typed = text;
-    for (const [port, used] of this.#ports) typed = typed.replaceAll(String(port), String(used));
-    return typed.replace(/\b(lgs|lgk|whsec)_…/g, (_, prefix: string) => this.#lastPrinted(prefix));
+    return withPorts(text, this.#ports).replace(/\b(lgs|lgk|whsec)_…/g, (_, prefix: string) =>
+      this.#lastPrinted(prefix),
+    );
   }
 
   /** The last secret with this prefix that the reader's shell has printed. */
@@ -147,8 +155,7 @@ export class TutorialRun {
 
   /** Printed lines, with the ports that the tutorial names. */
   #shown(lines: readonly string[]): string {
-    let text = lines.map((line) => `${line}\n`).join('');
-    for (const [port, used] of this.#ports) text = text.replaceAll(String(used), String(port));
-    return text;
+    const text = lines.map((line) => `${line}\n`).join('');
+    return withPorts(text, new Map([...this.#ports].map(([port, used]) => [used, port])));
   }
 }

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
 import { root } from '../../helpers/house/our-files.js';
-import { patternOf, TutorialRun, tutorialBlocks } from '../../helpers/house/tutorial-run.js';
+import { patternOf, TutorialRun, tutorialBlocks, withPorts } from '../../helpers/house/tutorial-run.js';
 import { freePort } from '../../helpers/http/free-port.js';
 
 t.setTimeout(300_000);
@@ -46,5 +46,15 @@ t.test('a tutorial that promises too much is noticed', { skip: skip && 'no bash'
   t.match(await follow('```sh\necho one\n```\n\n```text\ntwo\n```\n'), [/^line 1: printed\none\ninstead of\ntwo/]);
   t.match(await follow('```sh\necho one\n```\n\n```text\none\ntwo\n```\n'), [/^line 1: printed/]);
   t.match(await follow('a\n\n```sh\nfalse\n```\n'), [/^line 3: exit code 1/]);
+  t.equal(
+    withPorts(
+      '-p 1883, :9000/19000',
+      new Map([
+        [1883, 49000],
+        [9000, 1883],
+      ]),
+    ),
+    '-p 49000, :1883/19000',
+  );
   t.match(new RegExp(`^${patternOf('a … c\n…\nz')}$`).test('a b c\n1\n2\nz\n'), true);
 });

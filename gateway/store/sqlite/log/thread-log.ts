@@ -73,13 +73,15 @@ export class ThreadLog implements LogBackend {
   #flushTimer: Timer | undefined;
   /** When the last commit of uplinks was sent (monotonic). */
   #appendedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #monotonic: () => Milliseconds;
   /** Resolves when the thread has ended. */
   readonly #exited: Promise<void>;
   /** Why nothing can be written any more: the thread has ended. */
   #broken: Error | undefined;
 
-  private constructor(data: LogThreadData, memtable: UplinkMemtable) {
+  private constructor(data: LogThreadData, memtable: UplinkMemtable, monotonic: () => Milliseconds) {
     this.memtable = memtable;
+    this.#monotonic = monotonic;
     this.#thread = new Worker(new URL('./log-thread.js', import.meta.url), { workerData: data });
     this.#thread.on('message', (answer: LogAnswer) => this.#handleAnswer(answer));
     this.#thread.on('error', (error) => this.#break(error));
@@ -92,12 +94,17 @@ export class ThreadLog implements LogBackend {
   }
 
   /**
-   * Starts the thread for a store's file, whose tables must exist. `reader` is a connection to that file.
+   * Starts the thread for a store's file, whose tables must exist. `reader` is a connection to that file; `monotonic`
+   * says how long ago the last commit was.
    *
    * @throws the thread's error if it can't open the file
    */
-  static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
-    const log = new ThreadLog(data, loadMemtable(reader));
+  static async open(
+    data: LogThreadData,
+    reader: Database,
+    monotonic: () => Milliseconds = monotonicMs,
+  ): Promise<ThreadLog> {
+    const log = new ThreadLog(data, loadMemtable(reader), monotonic);
     try {
       // The thread's first message says whether it could start; no request asks for it.
       await new Promise<LogDone>((resolve, reject) => log.#pending.push({ resolve, reject }));
@@ -109,7 +116,7 @@ export class ThreadLog implements LogBackend {
   }
 
   async append(commit: PackedCommit): Promise<CommitResult> {
-    this.#appendedAtMs = monotonicMs();
+    this.#appendedAtMs = this.#monotonic();
     const { result } = await new Promise<LogDone>((resolve, reject) => {
       this.#flush([{ write: { type: 'append', commit }, caller: { resolve, reject } }], [commit.uplinks]);
     });
@@ -143,7 +150,7 @@ export class ThreadLog implements LogBackend {
 
   /** Sends waiting writes with the next commit of uplinks if one is likely to follow, else at once. */
   #flushSoon(): void {
-    if (this.#isHurried || monotonicMs() - this.#appendedAtMs > BATCH_WAIT) this.#flush();
+    if (this.#isHurried || this.#monotonic() - this.#appendedAtMs > BATCH_WAIT) this.#flush();
     else this.#flushTimer ??= systemClock.after(BATCH_WAIT, () => this.#flush());
   }
 
@@ -176,7 +183,7 @@ export class ThreadLog implements LogBackend {
       this.#pause = undefined;
       if (this.#merchantWrites.length > 0) this.#flushSoon();
     };
-    const arePingsComing = monotonicMs() - this.#appendedAtMs < PING_ACTIVITY_WINDOW;
+    const arePingsComing = this.#monotonic() - this.#appendedAtMs < PING_ACTIVITY_WINDOW;
     if (this.#wasLongList && arePingsComing && !this.#isHurried)
       this.#pause = systemClock.after(LONG_LIST_PAUSE, resume);
     else resume();
