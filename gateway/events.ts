@@ -81,8 +81,11 @@ export interface GatewayEventMap {
   degraded: [Degraded];
   recovered: [Recovered];
   clock: [ClockStateChanged];
+  /* The merchants' bills of a month are final. */
   'statement-closed': [StatementClosed];
+  /* The process has few free file descriptors, or enough again. */
   descriptors: [DescriptorsChanged];
+  /* Messages for operators, such as an e-mail, were stored. */
   notices: [NoticesWritten];
   'notify-url': [NotifyUrlChanged];
   'catching-up': [StoreCatchingUp];
@@ -90,14 +93,14 @@ export interface GatewayEventMap {
   'store-warning': [StoreWarning];
   audited: [Audited];
   'state-rebuilt': [StateRebuilt];
-  /* For the log only. */
+  /* For the log only: a part of the console's street map could not be fetched. */
   'tile-failed': [TileFailed];
   /* For metrics and the log: too many for streams. */
   stored: [UplinksStored];
   commit: [CommitMade];
   acknowledged: [Acknowledged];
   request: [RequestAnswered];
-  /* For notices only: streams have the findings and the audit log. */
+  /* For notices only. `tail` has the finding and the audited call that say the same. */
   'boot-back': [BootBack];
   reflashed: [LockReflashed];
   /* For streams of locks only (gateway/live/). */
@@ -106,7 +109,10 @@ export interface GatewayEventMap {
   'lock-departed': [LockDeparted];
 }
 
-/** The events that `tail` does not contain: they are only counted, or are emitted before a stream can exist. */
+/**
+ * The events that `tail` does not contain: those marked above as being for something else, and those of a start, which
+ * come before anybody can follow `tail`.
+ */
 export type UnstreamedEventName =
   | 'stored'
   | 'commit'

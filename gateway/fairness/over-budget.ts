@@ -6,8 +6,9 @@ import { Hours, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 
 /**
- * Every budget by its public name, with a sentence about what it limits. Pets are records of the pet registry, an
- * operation of the merchants' interface; a story is a series of pings as of a theft, each sent as a test webhook.
+ * Every budget by its public name, with a sentence about what it limits. Quotas, such as `pets`, are among them. Pets
+ * are records that a merchant stores with the pet operations of the service specification. A story is a series of pings
+ * as a theft would cause, each sent as a test webhook.
  */
 export const BUDGETS = {
   requests: 'A merchant’s requests per second.',

@@ -7,7 +7,7 @@
  * The throttle is in one of two modes:
  *
  * - *off*: attempts start freely. A commit of many uplinks turns the throttle on.
- * - *on*: every few milliseconds the throttle grants a number of attempts and wakes waiting workers, the longest
+ * - *on*: fifty times a second the throttle grants a number of attempts and wakes waiting workers, the longest
  *   waiting first, so that every URL gets its share. The rate follows the measured idle time of the event loop: the
  *   rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. Some time
  *   after the last commit of many uplinks the throttle turns off.
@@ -26,19 +26,23 @@ import {
 const BUSY_COMMIT_UPLINKS = 32;
 /** From the last commit of many uplinks until the throttle turns off, in real time. */
 const TURN_OFF_DELAY: Milliseconds = 250;
-/** Time between two grants. Short, since attempts that start together delay pings. */
-const GRANT_INTERVAL: Milliseconds = 5;
+/**
+ * Time between two grants. Attempts that start together delay pings; but attempts that start one by one delay them more
+ * on a machine without a free core, since each wakes other threads and programs, which then take the core from pings.
+ */
+const GRANT_INTERVAL: Milliseconds = 20;
 /** The event loop's idle time is measured once per this many grants. */
-const GRANTS_PER_MEASUREMENT = 10;
+const GRANTS_PER_MEASUREMENT = 3;
 /** Attempts per second of all URLs together. The minimum takes some 2 % of the gateway's main thread. */
 const INITIAL_ATTEMPTS_PER_SECOND = 800;
 export const MIN_ATTEMPTS_PER_SECOND = 100;
 /**
  * The rate rises while the loop is idle for more than the first share of its time, and falls while the loop is idle for
- * less than the second share.
+ * less than the second share. The loop's idle time is not all free: an attempt also takes the time of other threads,
+ * and those may have to share a core with the loop.
  */
-const SPEED_UP_IDLE_SHARE = 0.35;
-const SLOW_DOWN_IDLE_SHARE = 0.25;
+const SPEED_UP_IDLE_SHARE = 0.5;
+const SLOW_DOWN_IDLE_SHARE = 0.4;
 const SPEED_UP_FACTOR = 1.5;
 const SLOW_DOWN_FACTOR = 0.5;
 /** No gateway reaches this rate. The limit keeps an unused rate from rising so far that its fall takes long. */

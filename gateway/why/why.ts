@@ -175,11 +175,15 @@ const ACK_STEP = step(
   'delivery',
   'no-event',
   SECTIONS.events,
-  'An acknowledgement is no ping: it is no event for merchants, and goes to no webhook.',
+  'An acknowledgement is not a ping: it is not an event for merchants, and goes to no webhook.',
 );
 
-/** The chain of a stored uplink. Only the delivery to `urlId`, if given. */
+/**
+ * The chain of a row of the log: of an uplink, or of an event for merchants that the gateway stored between the uplinks,
+ * such as a lock being late. Only the delivery to `urlId`, if given.
+ */
 async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
+  // Rows of uplinks have the type `ping`, those of acknowledgements too.
   if (eventTypeOf(uplink.kind) !== 'ping')
     return [merchantEventStep(uplink), ...(await eventDeliverySteps(parts, uplink, urlId))];
   const decoded = decodeUplink(uplink.bytes);

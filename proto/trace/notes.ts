@@ -95,7 +95,10 @@ function suggestion(member: string, known: ReadonlySet<string>): string {
   return '';
 }
 
-/** Notes the unknown members of an event's line. A `world` event may have any members. */
+/**
+ * Notes the unknown members of an event's line. A `world` event, which records what truly happened around a
+ * simulated lock, may have any members.
+ */
 export function noteEvent(notes: TraceNotes, json: JsonObject, event: keyof typeof EVENT_MEMBERS | 'world'): void {
   if (event === 'world') return;
   notes.check(json, '', `${event === 'ack' ? 'an' : 'a'} "${event}" event`, EVENT_MEMBERS[event]);

@@ -24,7 +24,7 @@ import type {
   DeviceChange,
   DevicePage,
   DeviceReading,
-  InvalidCredentials,
+  ReplacedCredentials,
   LockAccount,
   NewDevice,
   NewPhone,
@@ -180,14 +180,14 @@ export interface Store {
     secretHash: Buffer,
     nowMs: number,
     keepOldUntilMs?: number,
-  ): Promise<InvalidCredentials>;
+  ): Promise<ReplacedCredentials>;
   addPhone(phone: NewPhone): Promise<Phone>;
   /** Returns the lock's unrevoked phones, and the newest revoked phones, newest first. */
   listPhones(mac: Mac): Promise<Phone[]>;
   /** Returns every credential of every lock and its phones, also revoked ones, oldest first. */
   listCredentials(): Promise<CredentialOwner[]>;
   /** Revokes the phone credential with this name. */
-  revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials>;
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<ReplacedCredentials>;
   changeDevice(change: DeviceChange): Promise<void>;
   /** Changes the name or the labels of a lock, if the merchant has it. */
   describeLock(change: Omit<DescribeLock, 'op'>): Promise<void>;

@@ -11,7 +11,7 @@ import type {
   Device,
   DeviceChange,
   DeviceReading,
-  InvalidCredentials,
+  ReplacedCredentials,
   NewDevice,
   NewPhone,
   Phone,
@@ -192,7 +192,7 @@ export class PostgresStore extends PostgresReads implements Store {
     secretHash: Buffer,
     nowMs: number,
     keepOldUntilMs?: number,
-  ): Promise<InvalidCredentials> {
+  ): Promise<ReplacedCredentials> {
     return this.#exclusive(({ credentials }) =>
       credentials.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs),
     );
@@ -202,7 +202,7 @@ export class PostgresStore extends PostgresReads implements Store {
     return this.#exclusive(({ credentials }) => credentials.addPhone(phone));
   }
 
-  revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials> {
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<ReplacedCredentials> {
     return this.#exclusive(({ credentials }) => credentials.revokePhone(mac, name, nowMs));
   }
 

@@ -17,7 +17,7 @@ import type {
   Device,
   DeviceChange,
   DeviceReading,
-  InvalidCredentials,
+  ReplacedCredentials,
   NewDevice,
   NewPhone,
   Phone,
@@ -197,7 +197,7 @@ export class SqliteStore extends StoreReads implements Store {
     secretHash: Buffer,
     nowMs: number,
     keepOldUntilMs?: number,
-  ): Promise<InvalidCredentials> {
+  ): Promise<ReplacedCredentials> {
     return this.mutex.runExclusive(() =>
       this.#credentials.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs),
     );
@@ -207,7 +207,7 @@ export class SqliteStore extends StoreReads implements Store {
     return this.mutex.runExclusive(() => this.#credentials.addPhone(phone));
   }
 
-  revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials> {
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<ReplacedCredentials> {
     return this.mutex.runExclusive(() => this.#credentials.revokePhone(mac, name, nowMs));
   }
 

@@ -23,8 +23,8 @@ export function changeLockState(context: StepContext, lockState: 'locked' | 'unl
   if (state.lockState === lockState) return;
   state.lockState = lockState;
   state.lockStateSinceMs = context.nowMs;
-  // In a state that forbids the ping a change is not reported. Changing back then restores what was last reported. What
-  // a ping of a silent state reported doesn't count, since the lock may have hidden a change since.
+  // In a state that forbids the ping a change is not reported, and changing back restores what was last reported. But
+  // if the last ping was made in a silent state (AIRPLANE, LOW_BATTERY), even such a change back is reported.
   const isReported = lockState === state.toldLockState && !state.toldInSilence;
   if (!row.stateChange || isReported) return;
   connectAtOnce(context);

@@ -36,7 +36,7 @@ const NOW_EVERY: Milliseconds = Seconds(10);
 const LOCK_EVERY: Milliseconds = Seconds(5);
 /** Of so many loads of a lock's screen, one is of all of the past: it does that once a minute (past-loader.ts). */
 const LOADS_PER_WHOLE = 12;
-/** Of so many, one is of the lock itself: it does that every 30 s, since only pings come. */
+/** Of so many, one is of the lock itself: where nothing but pings comes, the screen does that every 30 s. */
 const LOADS_PER_DETAIL = 6;
 /** How many pings the screen loads then: twice as many as came, of a lock that sends ten a second, and some more. */
 const NEW_PINGS = 112;
@@ -61,7 +61,7 @@ const NOW_PATHS: Readonly<Record<ConsoleSession['console'], readonly string[]>> 
 /** A load of a lock's screen. */
 interface LockLoad {
   readonly mac: string;
-  /** The number of the load, of all pages that show a lock. */
+  /** The number of the load, of all such pages of merchants or of all of operators. */
   readonly number: number;
   /** The merchant's webhook URLs. */
   readonly urlIds: readonly number[];
@@ -133,7 +133,7 @@ class OpenConsoles {
   #isOpen = false;
   readonly #screens: readonly PagesOfAScreen[];
   readonly #mac: string;
-  #lockLoads = 0;
+  readonly #lockLoads = { merchant: 0, operator: 0 };
   /** Resolves when all pages have ended their calls. */
   #loading: Promise<unknown> = Promise.resolve();
 
@@ -181,8 +181,8 @@ class OpenConsoles {
   }
 
   async #loadLock(page: Page): Promise<void> {
-    const number = this.#lockLoads;
-    this.#lockLoads += 1;
+    const number = this.#lockLoads[page.console];
+    this.#lockLoads[page.console] += 1;
     // A merchant's page does this once a minute, but the bench has other URLs in each round.
     const [webhooks] = page.console === 'merchant' ? await this.#call(page, [MERCHANT_WEBHOOKS]) : [];
     const { data = [] } = JSON.parse(webhooks || '{}') as { readonly data?: readonly { readonly id: number }[] };

@@ -102,8 +102,8 @@ t.test('while pings use half of the thread, attempts use a part of the other hal
   thread.startedAttempts = 0;
   run(thread, throttle, Seconds(10));
   const share = (thread.startedAttempts * ATTEMPT_MS) / Seconds(10);
-  // The throttle keeps the idle share between 25 % and 35 %, and attempts get the rest of the half.
-  t.ok(share >= 0.15 && share <= 0.25, `${share} of the thread`);
+  // The throttle keeps the idle share between 40 % and 50 %, and attempts get the rest of the half.
+  t.ok(share >= 0.01 && share <= 0.1, `${share} of the thread`);
 
   thread.pingShare = 1;
   run(thread, throttle, Seconds(2));
@@ -146,8 +146,8 @@ t.test('few attempts start together, however high the rate is', (t) => {
   throttle.uplinksStored(UPLINKS_PER_COMMIT);
   for (const url of urls) url.wake();
   let [maxAtOnce, total] = [0, 0];
-  // The throttle lets attempts start every 5 ms, so each start is observed separately.
-  const stepMs = 5;
+  // The throttle lets attempts start every 20 ms, so each start is observed separately.
+  const stepMs = 20;
   for (let passedMs = 0; passedMs < Seconds(2); passedMs += stepMs) {
     const before = thread.startedAttempts;
     throttle.uplinksStored(UPLINKS_PER_COMMIT);
@@ -156,8 +156,8 @@ t.test('few attempts start together, however high the rate is', (t) => {
     total += thread.startedAttempts - before;
   }
   t.ok(total > 2_000, `${total} in 2 s: the rate has risen from the 800 per second that it begins with`);
-  // 24 attempts take 6 ms, about as long as a commit waits for the disk.
-  t.ok(maxAtOnce <= 24, `${maxAtOnce} at once`);
+  // 48 attempts take 12 ms in this simulation.
+  t.ok(maxAtOnce <= 48, `${maxAtOnce} at once`);
   throttle.stop();
   t.end();
 });

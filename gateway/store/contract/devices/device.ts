@@ -128,8 +128,11 @@ export interface NewPhone {
 /** Maximum number of phone credentials of a lock, not counting expired and revoked ones. */
 export const MAX_PHONES_PER_LOCK = 32;
 
-/** Credentials of a lock that are no longer valid, or soon will not be: the caller must close their connections. */
-export interface InvalidCredentials {
+/**
+ * Credentials of a lock that were replaced or revoked: the caller must close their connections. A replaced one may stay
+ * valid for a while, so that the lock can connect with it again.
+ */
+export interface ReplacedCredentials {
   readonly deviceId: number;
   readonly credentialIds: readonly number[];
 }

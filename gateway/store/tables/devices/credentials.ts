@@ -8,7 +8,7 @@ import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import {
   type CredentialOwner,
-  type InvalidCredentials,
+  type ReplacedCredentials,
   MAX_PHONES_PER_LOCK,
   type NewPhone,
   type Phone,
@@ -33,7 +33,7 @@ export class CredentialTables {
     secretHash: Buffer,
     nowMs: number,
     keepOldUntilMs: number | undefined,
-  ): Promise<InvalidCredentials> {
+  ): Promise<ReplacedCredentials> {
     return await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const unrevoked = await db
@@ -118,7 +118,7 @@ export class CredentialTables {
   }
 
   /** @throws LockgateError `no-such-device`, `no-such-phone` */
-  async revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials> {
+  async revokePhone(mac: Mac, name: string, nowMs: number): Promise<ReplacedCredentials> {
     return await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const rows = await db
