@@ -25,7 +25,7 @@ import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import type { LockOwner } from '../ownership/lock-owner.js';
 import type { Erased } from '../store/contract/deletion.js';
-import type { Device, DeviceReading, ReplacedCredentials, Phone } from '../store/contract/devices/device.js';
+import type { Device, DeviceReading, Phone, ReplacedCredentials } from '../store/contract/devices/device.js';
 import { type Labels, NO_LABELS } from '../store/contract/devices/device-labels.js';
 import { noSuchDevice } from '../store/contract/errors.js';
 import type { DescribeLock } from '../store/contract/merchants/merchant-write.js';

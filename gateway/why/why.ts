@@ -179,8 +179,8 @@ const ACK_STEP = step(
 );
 
 /**
- * The chain of a row of the log: of an uplink, or of an event for merchants that the gateway stored between the uplinks,
- * such as a lock being late. Only the delivery to `urlId`, if given.
+ * The chain of a row of the log: of an uplink, or of an event for merchants that the gateway stored between the
+ * uplinks, such as a lock being late. Only the delivery to `urlId`, if given.
  */
 async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
   // Rows of uplinks have the type `ping`, those of acknowledgements too.

@@ -24,11 +24,11 @@ import type {
   DeviceChange,
   DevicePage,
   DeviceReading,
-  ReplacedCredentials,
   LockAccount,
   NewDevice,
   NewPhone,
   Phone,
+  ReplacedCredentials,
   StoredState,
 } from './devices/device.js';
 import type { MarkStore } from './devices/mark-store.js';

@@ -11,10 +11,10 @@ import type {
   Device,
   DeviceChange,
   DeviceReading,
-  ReplacedCredentials,
   NewDevice,
   NewPhone,
   Phone,
+  ReplacedCredentials,
 } from '../contract/devices/device.js';
 import { type Commit, EMPTY_COMMIT } from '../contract/log/commit.js';
 import { ALL_RECORDED, type CommitResult, type ProgressResult } from '../contract/log/commit-result.js';

@@ -17,10 +17,10 @@ import type {
   Device,
   DeviceChange,
   DeviceReading,
-  ReplacedCredentials,
   NewDevice,
   NewPhone,
   Phone,
+  ReplacedCredentials,
 } from '../contract/devices/device.js';
 import { StoreFailure } from '../contract/errors.js';
 import { type Commit, EMPTY_COMMIT } from '../contract/log/commit.js';

@@ -285,7 +285,8 @@ function applyLinkInput(context: StepContext, input: LinkInput): void {
 
 /**
  * The lock boots. Its flash survives (the members of `LockFlash`), with uplinks of earlier boots that still wait.
- * The sequence and the count of uplinks that a full buffer dropped restart. The lock forgets unfinished commands without an answer, so the gateway sends them again.
+ * The sequence restarts, and so does the count of uplinks that were dropped because the buffer was full. The lock
+ * forgets unfinished commands without an answer, so the gateway sends them again.
  */
 function boot(context: StepContext): void {
   const { state, nowMs } = context;

@@ -72,7 +72,11 @@ export async function benchTwoGateways({ quick, profiles }: BenchOptions): Promi
     return {
       ...row,
       rates,
-      against: [ratioTo(peer, rates, peerRates, targets)],
+      against: [
+        ratioTo(peer, rates, peerRates, targets),
+        // Says how two gateways scale where they have cores of their own: here they share what one leaves idle.
+        withoutPeer(two.cpuUs / one.cpuUs, '×', {}, 'CPU time of a ping, as a multiple of one gateway’s'),
+      ],
       details: [two.cpuLine],
     };
   });

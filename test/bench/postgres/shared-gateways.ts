@@ -12,6 +12,7 @@ import type { ChildProgram } from '../load/child-program.js';
 import { LoadGenerator } from '../load/generator.js';
 import { lockLogins, registerLocks } from '../load/lock-logins.js';
 import type { ReceivedSoFar } from '../load/webhook-host.js';
+import { summarizeFigures } from '../measure.js';
 import type { Resources } from '../resources.js';
 import { SHUTDOWN_SECONDS, startReceivers, startServe } from '../serve-setup.js';
 
@@ -46,6 +47,8 @@ export class SharedGateways {
   readonly #receivers: { readonly host: ChildProgram; readonly urls: readonly string[] };
   /** CPU time of the last flood, by process, as a line for the table. */
   #cpuLine = '';
+  /** CPU time of a ping in each flood, of all gateways and the database together, µs. */
+  readonly #cpuUs: number[] = [];
 
   private constructor(
     gateways: readonly SharedGateway[],
@@ -88,6 +91,11 @@ export class SharedGateways {
     return this.#cpuLine;
   }
 
+  /** The median over the floods of a ping's CPU time, of all gateways and the database together, µs; NaN if unknown. */
+  get cpuUs(): number {
+    return summarizeFigures(this.#cpuUs).median;
+  }
+
   /**
    * Sends pings at all gateways for this time, as fast as they are acknowledged, while the merchant's URL receives
    * webhooks.
@@ -102,7 +110,7 @@ export class SharedGateways {
     const cpu = this.#readCpu();
     const loads = await Promise.all(this.gateways.map(({ generator }) => generator.floodFor(milliseconds)));
     const pings = loads.reduce((sum, load) => sum + load.pings, 0);
-    this.#cpuLine = this.#describeCpu(cpu, pings);
+    this.#noteCpu(cpu, pings);
     await this.client.post(`/webhooks/${id}/remove`, {});
     const stored = (await this.#countPings()) - before;
     if (stored !== pings) throw new Error(`${pings} pings were acknowledged, but the database has ${stored} new pings`);
@@ -124,11 +132,12 @@ export class SharedGateways {
     return [...this.gateways.map(({ program }) => readCpuTime(program.pid)), databaseCpu(this.#server)];
   }
 
-  #describeCpu(before: readonly (CpuTime | null)[], pings: number): string {
-    const after = this.#readCpu();
-    const texts = after.map((now, index) => describeCpuTime(cpuPerPing(before[index] ?? null, now, pings)));
+  #noteCpu(before: readonly (CpuTime | null)[], pings: number): void {
+    const times = this.#readCpu().map((now, index) => cpuPerPing(before[index] ?? null, now, pings));
+    const texts = times.map(describeCpuTime);
     const gateways = texts.slice(0, -1).join(' and ');
-    return `CPU a ping: lockgate ${gateways}, PostgreSQL ${texts.at(-1)}`;
+    this.#cpuLine = `CPU a ping: lockgate ${gateways}, PostgreSQL ${texts.at(-1)}`;
+    this.#cpuUs.push(times.reduce((sum, time) => sum + (time === null ? Number.NaN : time.mainUs + time.othersUs), 0));
   }
 }
 

@@ -10,8 +10,8 @@ import type { StoredUplink } from './stored-uplink.js';
 
 /**
  * An event in a lock's log, with the members that it has in a trace (a recorded history, docs/traces.md). A connection
- * without `source` is the lock's, not a phone's. `expiresMs` is the time when the command expires, in ms since the epoch;
- * it is absent in traces that do not say.
+ * without `source` is the lock's, not a phone's. `expiresMs` is the time when the command expires, in ms since the
+ * epoch; it is absent in traces that do not say.
  */
 export type LockEvent =
   | { readonly event: 'connect'; readonly source?: 'phone' }

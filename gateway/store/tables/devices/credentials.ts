@@ -8,10 +8,10 @@ import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import {
   type CredentialOwner,
-  type ReplacedCredentials,
   MAX_PHONES_PER_LOCK,
   type NewPhone,
   type Phone,
+  type ReplacedCredentials,
 } from '../../contract/devices/device.js';
 import { noSuchDevice } from '../../contract/errors.js';
 import type { CredentialTable } from '../schema/devices.js';

@@ -9,7 +9,10 @@ import type { RequestBytes } from './request-text.js';
 /** Maximum number of idle connections to a receiver. */
 export const MAX_IDLE_CONNECTIONS = 16;
 
-/** How an exchange ends: exactly one of these is called, after the constructor of {@link Exchange} has returned; none after `cancel`. */
+/**
+ * How an exchange ends: exactly one of these is called, after the constructor of {@link Exchange} has returned; none
+ * after `cancel`.
+ */
 export interface ExchangeCallbacks {
   answered(answer: Answer): void;
   failed(error: Error): void;
