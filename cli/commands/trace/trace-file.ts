@@ -146,6 +146,11 @@ async function* readChunks(file: string, currentLine: () => number): AsyncGenera
   try {
     const start = await readStart(source);
     const isGzipped = file.endsWith('.gz') || isGzip(start);
+    // An input of a single byte has ended by now, and a stream that has ended takes nothing back.
+    if (source.readableEnded && !isGzipped) {
+      yield start;
+      return;
+    }
     // The first bytes are put back, because they belong to the input.
     if (start.length > 0) source.unshift(start);
     const stream = isGzipped ? unzipped(source) : source;

@@ -255,6 +255,7 @@ t.test('trace files may be gzipped and have any line ends; too long lines are re
   await t.rejects(findingsOf('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*truncated/ });
   await t.rejects(findingsOf('not-packed.jsonl.gz', lines), { code: 'input-file', message: /can't be unzipped/ });
   await t.rejects(findingsOf('empty.jsonl', ''), { code: 'input-trace', message: /empty.jsonl:1: there is no header/ });
+  await t.rejects(findingsOf('byte.jsonl', 'x'), { code: 'input-trace', message: /byte.jsonl:1: the line is no JSON/ });
   await t.rejects(findingsOf('cut.jsonl', lines.slice(0, -20)), { code: 'input-trace', message: /cut.jsonl:8: / });
   await t.rejects(findingsOf('bomb.jsonl.gz', gzipSync(`${HEADER}\n${' '.repeat(40_000_000)}`)), {
     message: /bomb.*:2: the line is longer than 1,048,576 bytes/,
