@@ -17,7 +17,7 @@ export function connectAtOnce(context: StepContext): void {
   context.state.failures = 0;
 }
 
-/** The shackle moved. Each change makes a ping at once, before any other ping can carry the new state. */
+/** The shackle moved. A change that is reported makes a ping at once, before any other ping can carry the new state. */
 export function changeLockState(context: StepContext, lockState: 'locked' | 'unlocked'): void {
   const { state, row } = context;
   if (state.lockState === lockState) return;
@@ -86,7 +86,7 @@ function startTracking(context: StepContext, tracking: 'theft' | 'ride'): void {
   connectAtOnce(context);
 }
 
-/** Makes the first cellular ping, and then one every 5 min. Each starts a new GPS search if the last was given up. */
+/** Makes the first cellular ping, and then one every 5 min. Each starts or prolongs the search for a GPS position. */
 function refreshTracking(context: StepContext): void {
   const { state, nowMs } = context;
   if (nowMs < state.trackCellAtMs + context.model.timings.refreshEvery) return;

@@ -1,6 +1,6 @@
 /**
  * The connections to one receiver: one scheme, host and port, with the same certificate authorities. A request takes
- * the connection that was idle last, or opens one. Its users limit how many requests are under way.
+ * the connection that was idle last, or opens one. The callers limit how many requests are under way.
  */
 import type { Answer } from './answer-reader.js';
 import type { ConnectionOwner, ReceiverConnection, RequestCallbacks } from './receiver-connection.js';

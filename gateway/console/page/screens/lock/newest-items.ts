@@ -1,6 +1,6 @@
 /**
- * The newest items of a lock's list, such as its pings. The whole list is loaded once; then only its beginning is,
- * since a reload of a thousand items for each new one would keep the gateway from its pings. Does no I/O.
+ * The newest items of a lock's list, such as its pings. The whole list is loaded once, and after that only its
+ * beginning: reloading a thousand items for each new one would take the gateway's time from pings.
  */
 import type { Page } from '../../api/http.js';
 
@@ -22,7 +22,7 @@ export class NewestItems<Item> {
   #items: readonly Item[] = [];
   #hasMore = false;
   #isLoaded = false;
-  /** How many items were new at the last time. */
+  /** How many items were new in the last load. */
   #came = 0;
 
   constructor(terms: ListTerms<Item>) {
