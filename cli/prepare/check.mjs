@@ -23,6 +23,7 @@ const steps = [
   ],
   ['new store', () => findings(run(process.execPath, ['gateway/store/sqlite/generate.mjs', '--check'], captured))],
   ['payload', () => findings(run(process.execPath, ['gateway/webhooks/payload/generate.mjs', '--check'], captured))],
+  ['scenarios', () => findings(run(process.execPath, ['firmware-sim/scenario/generate.mjs', '--check'], captured))],
   ['schema', () => findings(runTool('buf', ['lint', 'proto'], captured))],
   ['nothing unused', () => findings(runTool('knip', ['--no-progress', '--no-config-hints'], captured))],
 ];

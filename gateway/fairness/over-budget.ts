@@ -7,8 +7,8 @@ import { LockgateError } from '../../proto/errors.js';
 
 /**
  * Every budget by its public name, with a sentence about what it limits. Quotas, such as `pets`, are among them. Pets
- * are records that a merchant stores with the pet operations of the service specification. A story is a series of pings
- * as a theft would cause, each sent as a test webhook.
+ * are records that a merchant stores with the pet operations of the service specification. A story is the series of
+ * pings that a theft would cause, each sent as a test webhook.
  */
 export const BUDGETS = {
   requests: 'A merchant’s requests per second.',

@@ -33,7 +33,7 @@ const TURN_OFF_DELAY: Milliseconds = 250;
 const GRANT_INTERVAL: Milliseconds = 20;
 /** The event loop's idle time is measured once per this many grants. */
 const GRANTS_PER_MEASUREMENT = 3;
-/** Attempts per second of all URLs together. The minimum takes some 2 % of the gateway's main thread. */
+/** Attempts per second of all URLs together. The minimum takes 1 to 5 % of the gateway's main thread. */
 const INITIAL_ATTEMPTS_PER_SECOND = 800;
 export const MIN_ATTEMPTS_PER_SECOND = 100;
 /**
@@ -45,7 +45,7 @@ const SPEED_UP_IDLE_SHARE = 0.5;
 const SLOW_DOWN_IDLE_SHARE = 0.4;
 const SPEED_UP_FACTOR = 1.5;
 const SLOW_DOWN_FACTOR = 0.5;
-/** No gateway reaches this rate. The limit keeps an unused rate from rising so far that its fall takes long. */
+/** No gateway reaches this rate. */
 const MAX_ATTEMPTS_PER_SECOND = 20_000;
 
 /** A URL's worker: starts attempts, and is woken when more are granted. */
@@ -150,7 +150,10 @@ export class DeliveryThrottle {
     const active = now.active - this.#lastLoopTime.active;
     const idleShare = idle / Math.max(idle + active, 1);
     this.#lastLoopTime = now;
-    if (idleShare > SPEED_UP_IDLE_SHARE) this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
+    // A rate that is not used up does not rise: its grants would become too large for the day when many events wait.
+    const isUsedUp = this.#attemptsLeft <= 0;
+    if (idleShare > SPEED_UP_IDLE_SHARE && isUsedUp)
+      this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
     else if (idleShare < SLOW_DOWN_IDLE_SHARE)
       this.#rate = Math.max(this.#rate * SLOW_DOWN_FACTOR, MIN_ATTEMPTS_PER_SECOND);
   }
@@ -162,14 +165,16 @@ export class DeliveryThrottle {
     const allowed = this.#fractionLeft + (this.#rate * GRANT_INTERVAL) / Seconds(1);
     const attempts = Math.floor(allowed);
     this.#fractionLeft = allowed - attempts;
-    // At a low rate several intervals pass until a whole attempt is allowed. Until then the last grant stays in force,
-    // unless the throttle has just turned on: until now attempts were unlimited, which must end even if 0 are granted.
-    if (attempts > 0 || this.#attemptsLeft === Number.POSITIVE_INFINITY) this.#wakeWaiting(attempts);
+    this.#wakeWaiting(attempts);
   }
 
   /** Grants attempts to waiting workers, longest waiting first. Workers without a grant keep waiting. */
   #wakeWaiting(attempts: number): void {
-    const waiting = [...new Set([...this.#waiting, ...this.#waitingServed])];
+    // Those that got least come first. Otherwise the URLs that get the remainder of an uneven grant would always be
+    // the same, since workers begin to wait in the order in which they were woken.
+    const startedBy = (worker: Throttled): number => this.#started.get(worker) ?? 0;
+    const served = [...this.#waitingServed].sort((a, b) => startedBy(a) - startedBy(b));
+    const waiting = [...new Set([...this.#waiting, ...served])];
     const woken = waiting.slice(0, attempts);
     this.#attemptsLeft = attempts;
     this.#maxPerWorker = Math.ceil(attempts / Math.max(waiting.length, 1));

@@ -3,7 +3,7 @@
  * standard input. Input is unzipped if its name ends in `.gz` (protocol.md §4) or if it starts with the bytes of gzip.
  */
 import { createReadStream } from 'node:fs';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { LockgateError } from '../../../proto/errors.js';
 import type { TraceNotes } from '../../../proto/trace/notes.js';
@@ -146,14 +146,11 @@ async function* readChunks(file: string, currentLine: () => number): AsyncGenera
   try {
     const start = await readStart(source);
     const isGzipped = file.endsWith('.gz') || isGzip(start);
-    // An input of a single byte has ended by now, and a stream that has ended takes nothing back.
-    if (source.readableEnded && !isGzipped) {
-      yield start;
-      return;
-    }
-    // The first bytes are put back, because they belong to the input.
-    if (start.length > 0) source.unshift(start);
-    const stream = isGzipped ? unzipped(source) : source;
+    // The first bytes are put back, because they belong to the input. An input of a single byte has ended by now, and a
+    // stream that has ended takes nothing back.
+    const input = source.readableEnded ? Readable.from([start]) : source;
+    if (start.length > 0 && input === source) source.unshift(start);
+    const stream = isGzipped ? unzipped(input) : input;
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (error) {
     throw fileError(file, currentLine(), error as NodeJS.ErrnoException);

@@ -192,8 +192,8 @@ export function applyPowerState(context: StepContext, power: PowerSettings, batt
   state.silenceNotice = isSilent(row) ? 'due' : 'none';
   if (!row.stateChange) state.stateGpsUntilMs = NEVER;
   if (!row.period) state.periodGpsUntilMs = NEVER;
-  // A silent state sends the pings of a theft and nothing else. A theft that is going on reports the new state at once:
-  // its next ping is due, as if it had made none yet.
+  // In LOW_BATTERY, a silent state, a theft goes on. It reports the new state at once: its next ping is due, as if it
+  // had made none yet. The close-connection ping follows after the theft.
   if (isSilent(row) && state.tracking === 'theft') state.trackCellAtMs = NEVER;
 }
 

@@ -94,8 +94,8 @@ export class ThreadLog implements LogBackend {
   }
 
   /**
-   * Starts the thread for a store's file, whose tables must exist. `reader` is a connection to that file; `monotonic`
-   * says how long ago the last commit was.
+   * Starts the thread for a store's file, whose tables must exist. `reader` is a connection to that file, and
+   * `monotonic` reads a monotonic clock in ms.
    *
    * @throws the thread's error if it can't open the file
    */
