@@ -1,6 +1,6 @@
 // Writes scenarios/scenario.schema.json, the schema of scenario files for editors, from schema.ts. It is committed, so
-// that readers find it without a build; `--check` only checks that it matches. The script runs the compiled code, so run
-// a build first.
+// that readers find it without a build; `--check` only checks that it matches. The script runs the compiled code, so
+// run a build first.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const { scenarioJsonSchema } = await import(

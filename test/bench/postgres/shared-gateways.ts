@@ -91,7 +91,10 @@ export class SharedGateways {
     return this.#cpuLine;
   }
 
-  /** The median over the floods but the first, a warm-up, of a ping's CPU time, of all gateways and the database together, µs; NaN if unknown. */
+  /**
+   * The median of a ping's CPU time, of all gateways and the database together, µs; NaN if unknown. The first flood, a
+   * warm-up, does not count.
+   */
   get cpuUs(): number {
     return summarizeFigures(this.#cpuUs.slice(1)).median;
   }
