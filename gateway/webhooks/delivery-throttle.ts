@@ -7,7 +7,7 @@
  * The throttle is in one of two modes:
  *
  * - *off*: attempts start freely. A commit of many uplinks turns the throttle on.
- * - *on*: fifty times a second the throttle grants a number of attempts and wakes waiting workers, the longest
+ * - *on*: fifty times a second or more often the throttle grants a number of attempts and wakes waiting workers, the longest
  *   waiting first, so that every URL gets its share. The rate follows the measured idle time of the event loop: the
  *   rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. Some time
  *   after the last commit of many uplinks the throttle turns off.
@@ -27,12 +27,15 @@ const BUSY_COMMIT_UPLINKS = 32;
 /** From the last commit of many uplinks until the throttle turns off, in real time. */
 const TURN_OFF_DELAY: Milliseconds = 250;
 /**
- * Time between two grants. Attempts that start together delay pings; but attempts that start one by one delay them more
- * on a machine without a free core, since each wakes other threads and programs, which then take the core from pings.
+ * The longest and the shortest time between two grants. Attempts that start one by one delay pings on a machine without
+ * a free core: each wakes other threads and programs, which then take the core from pings. Many that start together
+ * delay them too, so a grant comes sooner if it would have more than {@link ATTEMPTS_PER_GRANT}.
  */
-const GRANT_INTERVAL: Milliseconds = 20;
-/** The event loop's idle time is measured once per this many grants. */
-const GRANTS_PER_MEASUREMENT = 3;
+const MAX_GRANT_INTERVAL: Milliseconds = 20;
+const MIN_GRANT_INTERVAL: Milliseconds = 5;
+const ATTEMPTS_PER_GRANT = 24;
+/** The event loop's idle time is measured over at least this time. */
+const MEASURED_TIME: Milliseconds = 50;
 /** Attempts per second of all URLs together. The minimum takes 1 to 5 % of the gateway's main thread. */
 const INITIAL_ATTEMPTS_PER_SECOND = 800;
 export const MIN_ATTEMPTS_PER_SECOND = 100;
@@ -77,7 +80,6 @@ export class DeliveryThrottle {
   #waitingServed = new Set<Throttled>();
   /** The fraction of an attempt that the rate allows but that was not granted yet. */
   #fractionLeft = 0;
-  #grants = 0;
   #lastBusyCommitMs = 0;
   #timer: Timer | undefined;
   #lastLoopTime: LoopTime = { idle: 0, active: 0 };
@@ -116,7 +118,6 @@ export class DeliveryThrottle {
     if (this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
     this.#fractionLeft = 0;
-    this.#grants = 0;
     this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
   }
@@ -140,15 +141,16 @@ export class DeliveryThrottle {
       this.#turnOff();
       return;
     }
-    if (this.#grants % GRANTS_PER_MEASUREMENT === 0) this.#adapt(loopTime());
+    this.#adapt(loopTime());
     this.#grant();
   }
 
-  /** Adapts the rate to the event loop's idle share since the last measurement. */
+  /** Adapts the rate to the event loop's idle share since the last measurement, if that was long enough ago. */
   #adapt(now: LoopTime): void {
     const idle = now.idle - this.#lastLoopTime.idle;
     const active = now.active - this.#lastLoopTime.active;
-    const idleShare = idle / Math.max(idle + active, 1);
+    if (idle + active < MEASURED_TIME) return;
+    const idleShare = idle / (idle + active);
     this.#lastLoopTime = now;
     // A rate that is not used up does not rise: its grants would become too large for the day when many events wait.
     const isUsedUp = this.#attemptsLeft <= 0;
@@ -160,9 +162,12 @@ export class DeliveryThrottle {
 
   /** Grants the attempts of one interval, and sets the timer for the next. */
   #grant(): void {
-    this.#timer = this.#parts.clock.after(GRANT_INTERVAL, () => this.#onTimer());
-    this.#grants += 1;
-    const allowed = this.#fractionLeft + (this.#rate * GRANT_INTERVAL) / Seconds(1);
+    const interval = Math.min(
+      Math.max(Math.floor((ATTEMPTS_PER_GRANT * Seconds(1)) / this.#rate), MIN_GRANT_INTERVAL),
+      MAX_GRANT_INTERVAL,
+    );
+    this.#timer = this.#parts.clock.after(interval, () => this.#onTimer());
+    const allowed = this.#fractionLeft + (this.#rate * interval) / Seconds(1);
     const attempts = Math.floor(allowed);
     this.#fractionLeft = allowed - attempts;
     this.#wakeWaiting(attempts);
