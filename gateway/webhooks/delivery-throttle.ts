@@ -152,7 +152,7 @@ export class DeliveryThrottle {
     if (idle + active < MEASURED_TIME) return;
     const idleShare = idle / (idle + active);
     this.#lastLoopTime = now;
-    // A rate that is not used up does not rise: its grants would become too large for the day when many events wait.
+    // A rate that is not used up does not rise: it would be far too high once many events wait.
     const isUsedUp = this.#attemptsLeft <= 0;
     if (idleShare > SPEED_UP_IDLE_SHARE && isUsedUp)
       this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
