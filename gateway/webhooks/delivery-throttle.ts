@@ -7,10 +7,10 @@
  * The throttle is in one of two modes:
  *
  * - *off*: attempts start freely. A commit of many uplinks turns the throttle on.
- * - *on*: fifty times a second or more often the throttle grants a number of attempts and wakes waiting workers, the longest
- *   waiting first, so that every URL gets its share. The rate follows the measured idle time of the event loop: the
- *   rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. Some time
- *   after the last commit of many uplinks the throttle turns off.
+ * - *on*: fifty times a second or more often the throttle grants a number of attempts and wakes waiting workers, the
+ *   longest waiting first, so that every URL gets its share. The rate follows the measured idle time of the event loop:
+ *   the rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. Some
+ *   time after the last commit of many uplinks the throttle turns off.
  */
 import {
   type Clock,
