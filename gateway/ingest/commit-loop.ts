@@ -3,7 +3,7 @@
  * them. Only ingest.ts uses it.
  *
  * While the store writes one commit, arriving uplinks are judged into the draft of the next (group commit), which is
- * sent when the previous commit is on disk, or a few milliseconds later if many commits follow one another
+ * sent when the previous commit is on disk, or a few milliseconds later if many small commits follow one another
  * (commit-pace.ts). So one fsync serves many locks, and neither this thread nor the store's waits for the other.
  *
  * At any moment at most one commit is being written and at most one draft is open (commit-draft.ts). The open draft
@@ -189,7 +189,7 @@ export class CommitLoop {
     const isComplete = batch.length >= MAX_COMMIT_ITEMS || this.#queue.first !== undefined;
     return this.#isStopping || phase !== 'open' || batch.length === 0 || isComplete
       ? 0
-      : this.#pace.waitAt(this.#monotonic());
+      : this.#pace.waitAt(this.#monotonic(), batch.length);
   }
 
   /** Resolves when there is more to judge, or the open draft was held back for long enough. */

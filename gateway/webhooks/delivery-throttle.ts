@@ -6,11 +6,12 @@
  *
  * The throttle is in one of two modes:
  *
- * - *off*: attempts start freely. A commit of many uplinks turns the throttle on.
+ * - *off*: attempts start freely. Very many uplinks, in one commit or in several that follow one another, turn the
+ *   throttle on.
  * - *on*: fifty times a second or more often the throttle grants a number of attempts and wakes waiting workers, the
  *   longest waiting first, so that every URL gets its share. The rate follows the measured idle time of the event loop:
  *   the rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. Some
- *   time after the last commit of many uplinks the throttle turns off.
+ *   time after the last of very many uplinks the throttle turns off.
  */
 import {
   type Clock,
@@ -22,9 +23,13 @@ import {
   type Timer,
 } from '../../proto/clock.js';
 
-/** A commit of at least this many uplinks shows that pings arrive faster than single commits could store them. */
-const BUSY_COMMIT_UPLINKS = 32;
-/** From the last commit of many uplinks until the throttle turns off, in real time. */
+/**
+ * Uplinks are very many if there are this many more than the rate below would store since they began to come. A single
+ * commit of as many shows it at once.
+ */
+const MANY_UPLINKS = 32;
+const MANY_UPLINKS_PER_SECOND = 6_000;
+/** From the last time that uplinks were very many until the throttle turns off, in real time. */
 const TURN_OFF_DELAY: Milliseconds = 250;
 /**
  * The longest and the shortest time between two grants. Attempts that start one by one delay pings on a machine without
@@ -80,7 +85,11 @@ export class DeliveryThrottle {
   #waitingServed = new Set<Throttled>();
   /** The fraction of an attempt that the rate allows but that was not granted yet. */
   #fractionLeft = 0;
-  #lastBusyCommitMs = 0;
+  /** By how many uplinks those stored so far exceed the rate of very many, at most {@link MANY_UPLINKS}; and when. */
+  #surplusUplinks = 0;
+  #surplusAtMs = 0;
+  /** When uplinks were last very many. */
+  #lastBusyMs = 0;
   #timer: Timer | undefined;
   #lastLoopTime: LoopTime = { idle: 0, active: 0 };
   #isStopped = false;
@@ -113,13 +122,23 @@ export class DeliveryThrottle {
 
   /** Must be called after each commit, with its number of uplinks. */
   uplinksStored(uplinks: number): void {
-    if (uplinks < BUSY_COMMIT_UPLINKS || this.#isStopped) return;
-    this.#lastBusyCommitMs = this.#parts.clock.now();
+    if (!this.#areMany(uplinks) || this.#isStopped) return;
+    this.#lastBusyMs = this.#surplusAtMs;
     if (this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
     this.#fractionLeft = 0;
     this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
+  }
+
+  /** Counts stored uplinks; returns whether they are very many now. */
+  #areMany(uplinks: number): boolean {
+    const nowMs = this.#parts.clock.now();
+    // `abs`: if the machine's clock was set back, the surplus must not grow by the step.
+    const allowed = (Math.abs(nowMs - this.#surplusAtMs) * MANY_UPLINKS_PER_SECOND) / Seconds(1);
+    this.#surplusAtMs = nowMs;
+    this.#surplusUplinks = Math.min(Math.max(this.#surplusUplinks - allowed, 0) + uplinks, MANY_UPLINKS);
+    return this.#surplusUplinks === MANY_UPLINKS;
   }
 
   /** Turns the throttle off for good. */
@@ -137,7 +156,7 @@ export class DeliveryThrottle {
   #onTimer(): void {
     const { clock, loopTime } = this.#parts;
     // `abs`: if the machine's clock was set back, the throttle must not stay on until the clock has caught up.
-    if (Math.abs(clock.now() - this.#lastBusyCommitMs) >= TURN_OFF_DELAY) {
+    if (Math.abs(clock.now() - this.#lastBusyMs) >= TURN_OFF_DELAY) {
       this.#turnOff();
       return;
     }

@@ -1,10 +1,16 @@
 /**
- * The pace of commits (gateway/ingest/commit-pace.ts): after a burst, commits follow one another at a fixed rate, so
- * that pings which arrive one by one share commits. An acknowledgement never waits for the commit after its own.
+ * The pace of commits (gateway/ingest/commit-pace.ts): after a burst, small commits follow one another at a fixed rate,
+ * so that pings which arrive one by one share commits; a commit that many pings share is not held back. An
+ * acknowledgement never waits for the commit after its own.
  */
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
-import { COMMITS_PER_SECOND, CommitPace, MAX_BURST_COMMITS } from '../../../gateway/ingest/commit-pace.js';
+import {
+  COMMITS_PER_SECOND,
+  CommitPace,
+  MAX_BURST_COMMITS,
+  MIN_SHARING_ITEMS,
+} from '../../../gateway/ingest/commit-pace.js';
 import { Ingest } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { afterThisTurn, ManualClock } from '../../../proto/clock.js';
@@ -23,14 +29,14 @@ const INTERVAL_MS = 1000 / COMMITS_PER_SECOND;
 t.test('a burst of commits is sent at once; after it, one commit is sent in each interval', async (t) => {
   const pace = new CommitPace();
   for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) {
-    t.equal(pace.waitAt(0), 0);
+    t.equal(pace.waitAt(0, 1), 0);
     pace.sent(0);
   }
-  t.equal(pace.waitAt(0), INTERVAL_MS);
-  t.equal(pace.waitAt(1), INTERVAL_MS - 1);
-  t.equal(pace.waitAt(INTERVAL_MS), 0);
+  t.equal(pace.waitAt(0, 1), INTERVAL_MS);
+  t.equal(pace.waitAt(1, 1), INTERVAL_MS - 1);
+  t.equal(pace.waitAt(INTERVAL_MS, 1), 0);
   pace.sent(INTERVAL_MS);
-  t.equal(pace.waitAt(INTERVAL_MS), INTERVAL_MS, 'one commit in each interval');
+  t.equal(pace.waitAt(INTERVAL_MS, 1), INTERVAL_MS, 'one commit in each interval');
 });
 
 t.test('after a pause a burst is allowed again, but not a longer one', async (t) => {
@@ -38,10 +44,19 @@ t.test('after a pause a burst is allowed again, but not a longer one', async (t)
   for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) pace.sent(0);
   const laterMs = 1_000_000;
   for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) {
-    t.equal(pace.waitAt(laterMs), 0);
+    t.equal(pace.waitAt(laterMs, 1), 0);
     pace.sent(laterMs);
   }
-  t.equal(pace.waitAt(laterMs), INTERVAL_MS);
+  t.equal(pace.waitAt(laterMs, 1), INTERVAL_MS);
+});
+
+t.test('a commit that many pings share does not wait, and does not make a later one wait longer', async (t) => {
+  const pace = new CommitPace();
+  for (let commit = 0; commit < 10 * MAX_BURST_COMMITS; commit += 1) {
+    t.equal(pace.waitAt(0, MIN_SHARING_ITEMS), 0);
+    pace.sent(0);
+  }
+  t.equal(pace.waitAt(0, MIN_SHARING_ITEMS - 1), INTERVAL_MS, 'one with fewer pings waits for one interval');
 });
 
 t.test(
@@ -93,9 +108,12 @@ t.test(
     await Promise.all(acknowledged);
     t.same(commits.slice(MAX_BURST_COMMITS), [5]);
 
+    await Promise.all(Array.from({ length: MIN_SHARING_ITEMS }, send));
+    t.same(commits.slice(MAX_BURST_COMMITS), [5, MIN_SHARING_ITEMS], 'many pings do not wait for the pace');
+
     const last = send();
     await ingest.stop();
     await last;
-    t.same(commits.slice(MAX_BURST_COMMITS), [5, 1], 'a stop does not wait for the pace');
+    t.same(commits.slice(MAX_BURST_COMMITS), [5, MIN_SHARING_ITEMS, 1], 'a stop does not wait for the pace');
   },
 );

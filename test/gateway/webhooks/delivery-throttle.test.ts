@@ -10,7 +10,7 @@ import {
 } from '../../../gateway/webhooks/delivery-throttle.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 
-/** Many: the throttle is on from 32 uplinks (messages of locks) in a commit. */
+/** Many: the throttle is on from 32 uplinks (messages of locks) at once, or from 6,000 a second. */
 const UPLINKS_PER_COMMIT = 500;
 /** How long the thread works on an attempt, ms. */
 const ATTEMPT_MS = 0.25;
@@ -153,6 +153,41 @@ t.test('while pings are few, no attempt is delayed', (t) => {
   throttle.uplinksStored(manyUplinks);
   t.equal(throttle.freeAttempts(url), Number.POSITIVE_INFINITY, 'a stopped throttle delays nothing');
   t.equal(thread.clock.pending, 0);
+  t.end();
+});
+
+t.test('many uplinks turn the throttle on in small commits too', (t) => {
+  for (const { perSecond, isOn } of [
+    { perSecond: 5_000, isOn: false },
+    { perSecond: 8_000, isOn: true },
+  ]) {
+    const thread = new SimulatedThread();
+    const throttle = new DeliveryThrottle(thread);
+    const url = new Url(throttle, thread);
+    // A commit every 2 ms.
+    for (let commit = 0; commit < 500; commit++) {
+      throttle.uplinksStored(perSecond / 500);
+      thread.clock.advance(2);
+    }
+    t.equal(throttle.freeAttempts(url) < Number.POSITIVE_INFINITY, isOn, `${perSecond} uplinks a second`);
+    throttle.stop();
+  }
+  t.end();
+});
+
+t.test('a machine’s clock that is set back or forward does not turn the throttle on', (t) => {
+  for (const stepMs of [-Seconds(3600), -1, Seconds(3600)]) {
+    const { clock, loopTime } = new SimulatedThread();
+    let nowMs = clock.now();
+    const steppedClock = { now: () => nowMs, after: clock.after.bind(clock) };
+    const throttle = new DeliveryThrottle({ clock: steppedClock, loopTime });
+    const worker: Throttled = { wake: () => undefined };
+    throttle.uplinksStored(20);
+    nowMs += stepMs;
+    throttle.uplinksStored(11);
+    t.equal(throttle.freeAttempts(worker), Number.POSITIVE_INFINITY, `${stepMs} ms`);
+    throttle.stop();
+  }
   t.end();
 });
 
