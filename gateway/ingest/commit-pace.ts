@@ -34,9 +34,9 @@ export class CommitPace {
   #fullAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * How long the next commit, which has `items` so far, should wait; 0 if it may be sent now. A burst of all its commits
-   * may start at `#fullAtMs`; a single commit may be sent earlier, by the intervals that the other commits of the burst
-   * would need.
+   * How long the next commit, which has `items` so far, should wait; 0 if it may be sent now. A burst of all its
+   * commits may start at `#fullAtMs`; a single commit may be sent earlier, by the intervals that the other commits of
+   * the burst would need.
    */
   waitAt(nowMs: number, items: number): Milliseconds {
     if (items >= MIN_SHARING_ITEMS) return 0;
