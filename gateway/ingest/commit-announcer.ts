@@ -36,7 +36,7 @@ export class CommitAnnouncer {
     for (const lock of draft.touched) this.#guardLock(lock, () => commands.judged(lock));
     for (const { deviceId, findings } of draft.judged)
       this.#guardLock(locks.find(deviceId), () => this.#announceBootBack(deviceId, findings));
-    if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.incoming.length);
+    if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.uplinkCount);
     if (draft.merchantEvents.length > 0) this.#parts.onMerchantEvents?.();
   }
 

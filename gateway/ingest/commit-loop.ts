@@ -3,7 +3,7 @@
  * them. Only ingest.ts uses it.
  *
  * While the store writes one commit, arriving uplinks are judged into the draft of the next (group commit), which is
- * sent when the previous commit is on disk, or a few milliseconds later if many small commits follow one another
+ * sent when the previous commit is on disk, or a few milliseconds later if it is small and many commits preceded it
  * (commit-pace.ts). So one fsync serves many locks, and neither this thread nor the store's waits for the other.
  *
  * At any moment at most one commit is being written and at most one draft is open (commit-draft.ts). The open draft
@@ -226,6 +226,8 @@ export class CommitLoop {
     const draft = this.#draft;
     if (draft.batch.length === 0 || draft.phase === 'failed') return draft.error;
     this.#addPresences(draft);
+    this.#paceTimer?.cancel();
+    this.#paceTimer = undefined;
     this.#pace.sent(this.#monotonic());
     // A commit also writes a few states of other locks: dirty ones, which are newer than the stored ones.
     const commit = draft.close(locks.takeDirty(draft.uplinkCount));

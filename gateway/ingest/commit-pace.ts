@@ -4,7 +4,7 @@
  * loop's time at a thousand pings a second. So only a burst of small commits is sent without a wait. After it at most
  * {@link COMMITS_PER_SECOND} of them are sent, and each has the pings of a few milliseconds. A commit that has gathered
  * {@link MIN_SHARING_ITEMS} is sent as soon as the one before it is stored: its costs are small for each of its pings,
- * and a longer wait would only delay PUBACKs.
+ * and a longer wait would only delay PUBACKs. Commits of any size use up the burst.
  *
  * Only keeps books: it reads no clock.
  */
@@ -13,9 +13,9 @@ import { type Milliseconds, Seconds } from '../../proto/clock.js';
 /** The pace at which small commits are sent while they follow one another for long: one every 4 ms. */
 export const COMMITS_PER_SECOND = 250;
 /**
- * With so many uplinks and events a commit is sent without a wait, which matters from {@link COMMITS_PER_SECOND} times
- * this many pings a second on. More CPU time would be saved with more, but a ping waits longer: at half of the highest
- * rate the 99th percentile of PUBACKs was 12.8 ms with 32, and 15.2 ms with a commit every 4 ms.
+ * With so many uplinks and events a commit is sent without a wait. From 8,000 pings a second on, most commits gather
+ * them within 4 ms. A smaller number costs more CPU time; with 24 to 40 PUBACKs take equally long, with 12 they vary
+ * more (docs/decisions.md, 2026-11-30).
  */
 export const MIN_SHARING_ITEMS = 32;
 /**

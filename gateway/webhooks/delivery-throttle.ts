@@ -24,11 +24,12 @@ import {
 } from '../../proto/clock.js';
 
 /**
- * Uplinks are very many if there are this many more than the rate below would store since they began to come. A single
- * commit of as many shows it at once.
+ * Stored uplinks fill a bucket of this size, which drains at this rate; uplinks are very many when it is full. So a
+ * single commit of 32 shows it at once, and smaller ones do if they follow one another fast. The webhooks of 6,000 pings
+ * a second would take most of the main thread.
  */
-const MANY_UPLINKS = 32;
-const MANY_UPLINKS_PER_SECOND = 6_000;
+const BUCKET_UPLINKS = 32;
+const DRAINED_PER_SECOND = 6_000;
 /** From the last time that uplinks were very many until the throttle turns off, in real time. */
 const TURN_OFF_DELAY: Milliseconds = 250;
 /**
@@ -85,9 +86,9 @@ export class DeliveryThrottle {
   #waitingServed = new Set<Throttled>();
   /** The fraction of an attempt that the rate allows but that was not granted yet. */
   #fractionLeft = 0;
-  /** By how many uplinks those stored so far exceed the rate of very many, at most {@link MANY_UPLINKS}; and when. */
-  #surplusUplinks = 0;
-  #surplusAtMs = 0;
+  /** How full the bucket of stored uplinks was when the last ones were stored, and when that was. */
+  #bucketUplinks = 0;
+  #storedAtMs = 0;
   /** When uplinks were last very many. */
   #lastBusyMs = 0;
   #timer: Timer | undefined;
@@ -123,7 +124,7 @@ export class DeliveryThrottle {
   /** Must be called after each commit, with its number of uplinks. */
   uplinksStored(uplinks: number): void {
     if (!this.#areMany(uplinks) || this.#isStopped) return;
-    this.#lastBusyMs = this.#surplusAtMs;
+    this.#lastBusyMs = this.#storedAtMs;
     if (this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
     this.#fractionLeft = 0;
@@ -134,11 +135,11 @@ export class DeliveryThrottle {
   /** Counts stored uplinks; returns whether they are very many now. */
   #areMany(uplinks: number): boolean {
     const nowMs = this.#parts.clock.now();
-    // `abs`: if the machine's clock was set back, the surplus must not grow by the step.
-    const allowed = (Math.abs(nowMs - this.#surplusAtMs) * MANY_UPLINKS_PER_SECOND) / Seconds(1);
-    this.#surplusAtMs = nowMs;
-    this.#surplusUplinks = Math.min(Math.max(this.#surplusUplinks - allowed, 0) + uplinks, MANY_UPLINKS);
-    return this.#surplusUplinks === MANY_UPLINKS;
+    // `abs`: if the machine's clock was set back, the bucket must not fill by the step.
+    const drained = (Math.abs(nowMs - this.#storedAtMs) * DRAINED_PER_SECOND) / Seconds(1);
+    this.#storedAtMs = nowMs;
+    this.#bucketUplinks = Math.min(Math.max(this.#bucketUplinks - drained, 0) + uplinks, BUCKET_UPLINKS);
+    return this.#bucketUplinks === BUCKET_UPLINKS;
   }
 
   /** Turns the throttle off for good. */

@@ -159,15 +159,15 @@ t.test('while pings are few, no attempt is delayed', (t) => {
 t.test('many uplinks turn the throttle on in small commits too', (t) => {
   for (const { perSecond, isOn } of [
     { perSecond: 5_000, isOn: false },
-    { perSecond: 8_000, isOn: true },
+    { perSecond: 7_000, isOn: true },
   ]) {
     const thread = new SimulatedThread();
     const throttle = new DeliveryThrottle(thread);
     const url = new Url(throttle, thread);
-    // A commit every 2 ms.
-    for (let commit = 0; commit < 500; commit++) {
-      throttle.uplinksStored(perSecond / 500);
-      thread.clock.advance(2);
+    // A commit every 4 ms, the pace of small ones.
+    for (let commit = 0; commit < 250; commit++) {
+      throttle.uplinksStored(perSecond / 250);
+      thread.clock.advance(4);
     }
     t.equal(throttle.freeAttempts(url) < Number.POSITIVE_INFINITY, isOn, `${perSecond} uplinks a second`);
     throttle.stop();
