@@ -25,8 +25,8 @@ import {
 
 /**
  * Stored uplinks fill a bucket of this size, which drains at this rate; uplinks are very many when it is full. So a
- * single commit of 32 shows it at once, and smaller ones do if they follow one another fast. The webhooks of 6,000 pings
- * a second would take most of the main thread.
+ * single commit of 32 shows it at once, and smaller ones do if they follow one another fast. The webhooks of 6,000
+ * pings a second would take most of the main thread.
  */
 const BUCKET_UPLINKS = 32;
 const DRAINED_PER_SECOND = 6_000;
