@@ -123,7 +123,7 @@ export class DeliveryThrottle {
 
   /** Must be called after each commit, with its number of uplinks. */
   uplinksStored(uplinks: number): void {
-    if (!this.#areMany(uplinks) || this.#isStopped) return;
+    if (!this.#fillBucket(uplinks) || this.#isStopped) return;
     this.#lastBusyMs = this.#storedAtMs;
     if (this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
@@ -132,8 +132,8 @@ export class DeliveryThrottle {
     this.#grant();
   }
 
-  /** Counts stored uplinks; returns whether they are very many now. */
-  #areMany(uplinks: number): boolean {
+  /** Puts stored uplinks into the bucket; returns whether it is full, so that uplinks are very many now. */
+  #fillBucket(uplinks: number): boolean {
     const nowMs = this.#parts.clock.now();
     // `abs`: if the machine's clock was set back, the bucket must not fill by the step.
     const drained = (Math.abs(nowMs - this.#storedAtMs) * DRAINED_PER_SECOND) / Seconds(1);

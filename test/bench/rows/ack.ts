@@ -15,8 +15,8 @@ import { AedesSetup, BENCH_LOCKS, floodDetails, roundDurationMs } from './ingest
 
 const ROUND_SECONDS = 1;
 /**
- * More and shorter rounds than in other rows. In a second the 99th percentile is what the worst ten milliseconds cost,
- * so rounds differ much; and the disk of a shared machine sometimes stalls for a tenth of a second, which should affect
+ * More and shorter rounds than in other rows. One pause of ten milliseconds decides a second's 99th percentile, so
+ * rounds differ much; and the disk of a shared machine sometimes stalls for a tenth of a second, which should affect
  * only one round.
  */
 const ROUNDS = 15;

@@ -34,7 +34,7 @@ async function countingIngest(test: Teardown) {
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
     senders.push(await lockSender(store, mac));
   }
-  const counts = { uplinks: 0, states: 0, lookups: 0 };
+  const counts = { uplinks: 0, states: 0, lookups: 0, announced: 0 };
   const counting = withOverrides(store, {
     append: async ({ incoming, states }: Commit) => {
       counts.uplinks += incoming.filter(({ type }) => type === 'uplink').length;
@@ -50,7 +50,10 @@ async function countingIngest(test: Teardown) {
   const locks = new Locks(counting, clock, () => undefined);
   test.teardown(() => locks.stop());
   const events = new GatewayEvents();
-  const parts = { store: counting, locks, clock, events, onStored: () => undefined, commands: NO_COMMANDS };
+  const onStored = (_: ReadonlySet<number>, uplinks: number): void => {
+    counts.announced += uplinks;
+  };
+  const parts = { store: counting, locks, clock, events, onStored, commands: NO_COMMANDS };
   return { ingest: new Ingest(parts), senders, counts, events };
 }
 
@@ -100,4 +103,13 @@ t.test('a new ping computes no hash, creates no event without listeners, and rar
   events.on('uplink', () => undefined);
   await sendFromAllLocks(ROUNDS + 1);
   t.same(uses, { digests: LOCKS, reported: LOCKS }, 'with a listener, one event per ping');
+});
+
+t.test('connections in a commit do not count as uplinks for webhooks, which many uplinks slow down', async (t) => {
+  const { ingest, senders, counts } = await countingIngest(t);
+  const connect = { type: 'connect', source: 'lock', atMs: START_MS } as const;
+  for (const { deviceId, mac } of senders) ingest.recordEvent(deviceId, mac, connect);
+  for (const sender of senders) ingest.take(sender, testBytes(1), (error) => error && t.fail(error.message));
+  await ingest.idle();
+  t.equal(counts.announced, LOCKS);
 });
