@@ -4,11 +4,14 @@ import { RunClock, systemClock } from '../../proto/clock.js';
 import { formatDate } from '../../proto/wire/ping-json.js';
 import { type MerchantParts, makeMerchantParts } from '../accounts/merchant-parts.js';
 import type { Config } from '../config.js';
+import type { GatewayEvents } from '../events.js';
 import { DEFAULT_FAIRNESS } from '../fairness/fairness-settings.js';
 import { HttpBudgets } from '../fairness/http-budgets.js';
+import { UplinkLoad } from '../fairness/uplink-load.js';
 import { stopStep } from '../graceful-stop.js';
 import { WorstDelay, watchEventLoop } from '../health/event-loop.js';
 import { HttpConnections } from '../http/connections/connections.js';
+import { PagePace } from '../http/connections/page-pace.js';
 import { HttpServer } from '../http/merchant/server.js';
 import { clockJson } from '../http/operator/json/clock.js';
 import { recipientJson } from '../http/operator/json/recipient.js';
@@ -44,6 +47,8 @@ interface Interfaces {
   readonly map: StreetMap;
   /** How much merchants and strangers may do over HTTP. */
   readonly budgets: HttpBudgets;
+  /** Spreads what pages read while locks send very many pings. */
+  readonly pages: PagePace;
 }
 
 /**
@@ -73,10 +78,11 @@ export async function startInterfaces(
     onFailure: (why) => events.emit('tile-failed', { atMs: now(), why }),
   });
   started.push(stopStep('the map’s tiles', () => map.close()));
+  const pages = makePagePace(events);
   // The server is started before the object exists from which it reads the merchants' parts.
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
-    ...httpAccess(config, 'merchant', descriptorWatch),
+    ...httpAccess(config, 'merchant', descriptorWatch, pages),
     host: config.httpHost,
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
@@ -88,11 +94,20 @@ export async function startInterfaces(
     merchants: () => interfaces?.merchants,
     onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
   });
-  const startedInterfaces: Interfaces = { delays, http, operator: undefined, merchants: undefined, map, budgets };
+  const startedInterfaces: Interfaces = {
+    ...{ delays, http, map, budgets, pages },
+    ...{ operator: undefined, merchants: undefined },
+  };
   interfaces = startedInterfaces;
   started.push(stopStep('the merchants’ interface', () => http.close()));
   started.push(stopStep('the operator’s interface', async () => await startedInterfaces.operator?.close()));
   return startedInterfaces;
+}
+
+function makePagePace(events: GatewayEvents): PagePace {
+  const load = new UplinkLoad();
+  events.on('stored', ({ uplinks }) => load.stored(uplinks.length));
+  return new PagePace({ isBusy: () => load.isHigh });
 }
 
 /** How sending of notices goes; null if they are not sent. */
@@ -121,7 +136,7 @@ export function startOperator(
     readonly closedLocks: ClosedLocks;
     readonly dispatcher: Dispatcher;
   },
-  { http, delays, map }: Interfaces,
+  { http, delays, map, pages }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
   const { broker, store, clock: runClock, clocks: recordedClocks, figures, locks, closedLocks, dispatcher } = parts;
@@ -130,7 +145,7 @@ export function startOperator(
   const pingRate = new PingRate(parts.events);
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
-    ...httpAccess(config, 'operator', parts.descriptorWatch),
+    ...httpAccess(config, 'operator', parts.descriptorWatch, pages),
     consoleHosts: config.consoleHosts,
     map,
     host: config.operatorHost,
@@ -186,10 +201,11 @@ function httpAccess(
   { httpPerAddress, trustedProxies }: Config,
   caller: 'merchant' | 'operator',
   descriptorWatch: DescriptorWatch,
+  pages: PagePace,
 ): HttpAccess {
   const proxies = new TrustedProxies(trustedProxies);
   const maxConnections = Math.min(MAX_CONNECTIONS, Math.ceil(descriptorWatch.descriptors.forLocks / 4));
   const limits = { total: maxConnections, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
   const roomFor = (socket: Socket): DescriptorRoom => descriptorWatch.roomFor(caller, socket);
-  return { proxies, connections: new HttpConnections({ limits, proxies, roomFor }) };
+  return { proxies, connections: new HttpConnections({ limits, proxies, roomFor, pages }) };
 }

@@ -22,16 +22,8 @@ import {
   systemClock,
   type Timer,
 } from '../../proto/clock.js';
+import { UplinkLoad } from '../fairness/uplink-load.js';
 
-/**
- * Stored uplinks fill a bucket of this size, which drains at this rate; uplinks are very many when it is full. So a
- * single commit of 32 shows it at once, and smaller ones do if they follow one another fast. The webhooks of 6,000
- * pings a second would take most of the main thread.
- */
-const BUCKET_UPLINKS = 32;
-const DRAINED_PER_SECOND = 6_000;
-/** From the last time that uplinks were very many until the throttle turns off, in real time. */
-const TURN_OFF_DELAY: Milliseconds = 250;
 /**
  * The longest and the shortest time between two grants. Attempts that start one by one delay pings on a machine without
  * a free core: each wakes other threads and programs, which then take the core from pings. Many that start together
@@ -74,6 +66,7 @@ const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 
 export class DeliveryThrottle {
   readonly #parts: DeliveryThrottleParts;
+  readonly #load: UplinkLoad;
   #rate = INITIAL_ATTEMPTS_PER_SECOND;
   /** How many attempts may start until the next grant; infinite while the throttle is off. */
   #attemptsLeft = Number.POSITIVE_INFINITY;
@@ -86,17 +79,13 @@ export class DeliveryThrottle {
   #waitingServed = new Set<Throttled>();
   /** The fraction of an attempt that the rate allows but that was not granted yet. */
   #fractionLeft = 0;
-  /** How full the bucket of stored uplinks was when the last ones were stored, and when that was. */
-  #bucketUplinks = 0;
-  #storedAtMs = 0;
-  /** When uplinks were last very many. */
-  #lastBusyMs = 0;
   #timer: Timer | undefined;
   #lastLoopTime: LoopTime = { idle: 0, active: 0 };
   #isStopped = false;
 
   constructor(parts: DeliveryThrottleParts = REAL) {
     this.#parts = parts;
+    this.#load = new UplinkLoad(parts.clock);
   }
 
   /** How many attempts a worker may start now. A worker that may start none is woken by a later grant. */
@@ -123,23 +112,11 @@ export class DeliveryThrottle {
 
   /** Must be called after each commit, with its number of uplinks. */
   uplinksStored(uplinks: number): void {
-    if (!this.#fillBucket(uplinks) || this.#isStopped) return;
-    this.#lastBusyMs = this.#storedAtMs;
-    if (this.#timer !== undefined) return;
+    if (!this.#load.stored(uplinks) || this.#isStopped || this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
     this.#fractionLeft = 0;
     this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
-  }
-
-  /** Puts stored uplinks into the bucket; returns whether it is full, so that uplinks are very many now. */
-  #fillBucket(uplinks: number): boolean {
-    const nowMs = this.#parts.clock.now();
-    // `abs`: if the machine's clock was set back, the bucket must not fill by the step.
-    const drained = (Math.abs(nowMs - this.#storedAtMs) * DRAINED_PER_SECOND) / Seconds(1);
-    this.#storedAtMs = nowMs;
-    this.#bucketUplinks = Math.min(Math.max(this.#bucketUplinks - drained, 0) + uplinks, BUCKET_UPLINKS);
-    return this.#bucketUplinks === BUCKET_UPLINKS;
   }
 
   /** Turns the throttle off for good. */
@@ -155,13 +132,11 @@ export class DeliveryThrottle {
   }
 
   #onTimer(): void {
-    const { clock, loopTime } = this.#parts;
-    // `abs`: if the machine's clock was set back, the throttle must not stay on until the clock has caught up.
-    if (Math.abs(clock.now() - this.#lastBusyMs) >= TURN_OFF_DELAY) {
+    if (!this.#load.isHigh) {
       this.#turnOff();
       return;
     }
-    this.#adapt(loopTime());
+    this.#adapt(this.#parts.loopTime());
     this.#grant();
   }
 

@@ -9,6 +9,7 @@ import type { DescriptorRoom } from '../../network/descriptors.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
 import { LoopShare } from './loop-share.js';
+import { PagePace } from './page-pace.js';
 import { type OpenConnection, type PlaceLimits, Places } from './places.js';
 import { type RequestHandler, RequestTurns, WaitingCount } from './request-turns.js';
 import { limitUnreadBody } from './unread-body.js';
@@ -18,6 +19,8 @@ export interface ConnectionsOptions {
   readonly proxies: TrustedProxies;
   /** Whether the process has a free file descriptor for a connection; by default it always has. */
   readonly roomFor?: (socket: Socket) => DescriptorRoom;
+  /** Spreads what our pages read; by default it starts at once. */
+  readonly pages?: PagePace;
   /** Reads a monotonic clock in ms; tests pass their own. */
   readonly monotonic?: () => number;
 }
@@ -46,12 +49,14 @@ export class HttpConnections {
   readonly #places: Places;
   readonly #waiting = new WaitingCount();
   readonly #share: LoopShare;
+  readonly #pages: PagePace;
   readonly #connections = new WeakMap<Socket, Connection>();
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#places = new Places(options.limits);
     this.#share = new LoopShare(options.monotonic);
+    this.#pages = options.pages ?? new PagePace({ isBusy: () => false });
   }
 
   /** The number of open connections. */
@@ -96,6 +101,7 @@ export class HttpConnections {
         onIdle: () => this.#places.note(connection, 'idle'),
         all: this.#waiting,
         share: this.#share,
+        pages: this.#pages,
       }),
     };
     if (!this.#places.admit(connection, this.#options.roomFor?.(socket))) {

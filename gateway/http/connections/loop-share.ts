@@ -13,9 +13,8 @@ const MAX_STARTS_PER_TURN = 16;
 
 export class LoopShare {
   readonly #monotonic: () => number;
-  /** Starts waiting requests, in the order of their arrival; entries before `#next` were called already. */
-  #waiting: (() => void)[] = [];
-  #next = 0;
+  /** Starts waiting requests, in the order of their arrival. */
+  readonly #waiting: (() => void)[] = [];
   /** When this turn started its first request; undefined if it has started none. */
   #firstStartAtMs: number | undefined;
 
@@ -26,12 +25,8 @@ export class LoopShare {
 
   /** Calls `start` now, or in a later turn if this turn's share is used up. */
   run(start: () => void): void {
-    if (this.#count === 0 && this.#mayStart()) start();
+    if (this.#waiting.length === 0 && this.#mayStart()) start();
     else this.#waiting.push(start);
-  }
-
-  get #count(): number {
-    return this.#waiting.length - this.#next;
   }
 
   /**
@@ -50,18 +45,11 @@ export class LoopShare {
   #startTurn(): void {
     this.#firstStartAtMs = undefined;
     // Each in a separate callback, so that its microtasks have run before the time is checked for the next one.
-    for (let remaining = Math.min(this.#count, MAX_STARTS_PER_TURN); remaining > 0; remaining -= 1)
+    for (let remaining = Math.min(this.#waiting.length, MAX_STARTS_PER_TURN); remaining > 0; remaining -= 1)
       afterThisTurn(() => this.#startNext());
   }
 
   #startNext(): void {
-    const start = this.#waiting[this.#next];
-    if (start === undefined || !this.#mayStart()) return;
-    this.#next += 1;
-    if (this.#next === this.#waiting.length) {
-      this.#waiting = [];
-      this.#next = 0;
-    }
-    start();
+    if (this.#waiting.length > 0 && this.#mayStart()) this.#waiting.shift()?.();
   }
 }

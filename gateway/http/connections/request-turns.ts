@@ -10,6 +10,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterThisTurn } from '../../../proto/clock.js';
 import type { LoopShare } from './loop-share.js';
+import type { PagePace } from './page-pace.js';
 
 export interface TurnLimits {
   /** Maximum number of waiting requests of one connection. */
@@ -38,6 +39,8 @@ export interface TurnOptions {
   readonly all: WaitingCount;
   /** Starts the requests of all connections of the port, some in each turn of the event loop. */
   readonly share: LoopShare;
+  /** Spreads what our pages read, on all ports. */
+  readonly pages: PagePace;
   readonly limits?: TurnLimits;
 }
 
@@ -46,19 +49,20 @@ export class RequestTurns {
   readonly #limits: TurnLimits;
   readonly #all: WaitingCount;
   readonly #share: LoopShare;
+  readonly #pages: PagePace;
   readonly #handle: RequestHandler;
   readonly #onIdle: () => void;
-  /** Waiting requests in the order of their arrival; those before `#next` have started. */
+  /** In the order of their arrival. */
   #waiting: WaitingRequest[] = [];
-  #next = 0;
   #isBusy = false;
   #isClosed = false;
 
-  constructor({ handle, onIdle, all, share, limits = TURN_LIMITS }: TurnOptions) {
+  constructor({ handle, onIdle, all, share, pages, limits = TURN_LIMITS }: TurnOptions) {
     this.#handle = handle;
     this.#onIdle = onIdle;
     this.#all = all;
     this.#share = share;
+    this.#pages = pages;
     this.#limits = limits;
   }
 
@@ -69,7 +73,7 @@ export class RequestTurns {
       this.#serve([request, response]);
       return true;
     }
-    if (this.#count >= this.#limits.perConnection || this.#all.count >= this.#limits.total) return false;
+    if (this.#waiting.length >= this.#limits.perConnection || this.#all.count >= this.#limits.total) return false;
     this.#waiting.push([request, response]);
     this.#all.count += 1;
     return true;
@@ -78,41 +82,33 @@ export class RequestTurns {
   /** Drops the waiting requests; to be called when the connection is closed. */
   close(): void {
     this.#isClosed = true;
-    this.#all.count -= this.#count;
+    this.#all.count -= this.#waiting.length;
     this.#waiting = [];
-    this.#next = 0;
-  }
-
-  get #count(): number {
-    return this.#waiting.length - this.#next;
   }
 
   #serve([request, response]: WaitingRequest): void {
     this.#isBusy = true;
     response.once('close', () => {
       // Other connections get a turn first.
-      if (this.#count > 0) afterThisTurn(() => this.#serveNext());
+      if (this.#waiting.length > 0) afterThisTurn(() => this.#serveNext());
       else this.#becomeIdle();
     });
-    this.#share.run(() => {
+    const start = (): void => {
       // The client may have hung up meanwhile.
       if (!this.#isClosed) this.#handle(request, response);
-    });
+    };
+    this.#pages.run(request, () => this.#share.run(start));
   }
 
   #serveNext(): void {
-    const next = this.#waiting[this.#next];
+    const [next] = this.#waiting;
     // The previous answer may have closed the connection.
     if (next === undefined || !next[0].socket.writable) {
       this.#becomeIdle();
       return;
     }
-    this.#next += 1;
+    this.#waiting.shift();
     this.#all.count -= 1;
-    if (this.#next === this.#waiting.length) {
-      this.#waiting = [];
-      this.#next = 0;
-    }
     this.#serve(next);
   }
 

@@ -16,6 +16,7 @@ import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
 import { TrustedProxies } from '../../../gateway/network/trusted-proxies.js';
 import { afterThisTurn } from '../../../proto/clock.js';
 import { within } from '../../helpers/clocks/change-signal.js';
+import { collectGarbage } from '../../helpers/collect-garbage.js';
 import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { getRequest, openDescriptors, RawHttp } from '../../helpers/http/raw-http.js';
@@ -134,6 +135,28 @@ t.test('1,000 pipelined requests are answered in order, one at a time', async (t
   client.write(getRequest('/more').repeat(2 * PIPELINED_REQUESTS));
   await client.waitForClose();
   t.pass('a client that sends far more requests than may wait is disconnected');
+});
+
+t.test('a connection whose pipeline is never empty does not keep the requests that were answered', async (t) => {
+  const ANSWERED = 300;
+  const served: WeakRef<object>[] = [];
+  const client: { current?: RawHttp } = {};
+  const port = await serve(t, TEN_CONNECTIONS, (request, response) => {
+    served.push(new WeakRef(request));
+    client.current?.write(getRequest('/more'));
+    // The last one is not answered, so that others still wait behind it.
+    if (served.length <= ANSWERED) response.end('answer');
+  });
+  client.current = await RawHttp.open(port);
+  client.current.write(getRequest('/first').repeat(10));
+  await eventually(
+    () => `${served.length} requests were served`,
+    () => served.length > ANSWERED,
+  );
+  await new Promise<void>(afterThisTurn);
+  collectGarbage();
+  const kept = served.filter((request) => request.deref() !== undefined).length;
+  t.ok(kept < ANSWERED / 10, `${kept} of ${ANSWERED} are kept`);
 });
 
 t.test('a request after the last answer of its connection is not served', async (t) => {

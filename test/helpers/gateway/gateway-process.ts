@@ -4,14 +4,13 @@
  * SIGTERM when everything is closed. If something is left open, the process does not exit, and the test that waits for
  * its exit fails. After SIGUSR2 it collects garbage and prints a line `memory {…}`.
  */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { closeGateway, exitBroken } from '../../../cli/commands/serve/gateway-end.js';
 import { type GatewayOptions, startGateway } from '../../../gateway/gateway.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { RunSize } from '../../../gateway/store/contract/store-options.js';
 import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
+import { collectGarbage } from '../collect-garbage.js';
 import { SABOTAGES, type SabotageName, withOverrides } from '../durability/sabotage.js';
 import { isSqlSabotage, sabotageSql } from '../durability/sql-sabotage.js';
 import { FAULTS, type StoreFault } from '../store/store-faults.js';
@@ -69,11 +68,8 @@ function printingUsage(store: Store): Store {
   return withOverrides(store, { usage: withOverrides(usage, { add }) });
 }
 
-/** The memory after two garbage collections: the second may free objects that the first only found. */
 function memoryAfterCollection(): NodeJS.MemoryUsage {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  for (let round = 0; round < 2; round += 1) collect();
+  collectGarbage();
   return process.memoryUsage();
 }
 
