@@ -35,6 +35,7 @@ import { ConnectionGuard, GUARD_LIMITS } from './connection-guard.js';
 import { makeCloseLinger } from './lingering-close.js';
 import type { Connection } from './listener.js';
 import { NullEmitter, NullPersistence } from './no-routing.js';
+import { dropConnect } from './packets/dropped-connect.js';
 import { answerRepeatedFilters, sentTopicFilter } from './packets/repeated-filters.js';
 import { DOWN_TOPIC, publishFault, subscribeFault } from './packets/topics.js';
 import { ProxiedConnections } from './proxied-connections.js';
@@ -43,7 +44,7 @@ import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/ref
 import { SessionExpiry } from './session-expiry.js';
 import { Session, Sessions } from './sessions.js';
 import type { TlsIdentity } from './tls-identity.js';
-import { type UplinkFastPath, UplinkFastPaths } from './uplink-fast-path.js';
+import { UplinkFastPaths } from './uplink-fast-path.js';
 
 /**
  * Turns off what the gateway does not need: aedes routes and persists nothing, its heartbeat (a publish below $SYS,
@@ -81,13 +82,9 @@ export class Broker {
   readonly #aedes: Aedes;
   readonly #guard: ConnectionGuard;
   readonly #listeners: BrokerListeners;
-  /** The keepalive that each client's CONNECT asks for, in seconds. */
-  readonly #keepalives = new WeakMap<Client, number>();
-  readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #clientsWithWill = new WeakSet<Client>();
   readonly #expiry: SessionExpiry;
   readonly #fastPaths: UplinkFastPaths;
-  readonly #fastPathOf = new WeakMap<Client, UplinkFastPath>();
   #closing = false;
 
   private constructor(options: BrokerOptions, aedes: Aedes) {
@@ -117,6 +114,7 @@ export class Broker {
       onRefused: (filter, what, refused) => this.#endedByGuard(filter, 'gateway', what, refused),
       onSilent: (filter) => this.#setCauseOf(filter, 'keepalive'),
       onUnread: (filter, refused) => this.#endedByGuard(filter, 'dropped', 'connection', refused),
+      onClosed: (filter) => this.#connectionClosed(filter),
     });
     this.#installHooks();
   }
@@ -216,7 +214,7 @@ export class Broker {
     };
     aedes.authorizePublish = (client, packet, done) => this.#publish(client, packet as AedesPublishPacket, done);
     aedes.authorizeSubscribe = (client, subscription, done) => {
-      const session = this.#sessionOf.get(client);
+      const session = sessionOf(client);
       const { qos } = subscription;
       const topic = sentTopicFilter(subscription);
       const fault = session === undefined ? NOT_AUTHENTICATED : subscribeFault(session.sender.source, topic, qos);
@@ -229,7 +227,7 @@ export class Broker {
       if (subscriptions.some(({ topic, qos }) => topic === DOWN_TOPIC && qos < 2)) this.#subscribed(client);
     });
     aedes.on('unsubscribe', (filters, client) => {
-      const session = filters.includes(DOWN_TOPIC) ? this.#sessionOf.get(client) : undefined;
+      const session = filters.includes(DOWN_TOPIC) ? sessionOf(client) : undefined;
       if (session?.isListening === true) session.subscription = 'withdrawn';
     });
     aedes.on('clientReady', (client) => this.#markConnected(client));
@@ -248,7 +246,8 @@ export class Broker {
     packet.clean = true;
     answerRepeatedFilters(client);
     // The connection guard enforces the keepalive, also for clients that ask for none.
-    this.#keepalives.set(client, packet.keepalive ?? 0);
+    const connection = connectionFilterOf(client.conn);
+    if (connection !== undefined) connection.keepalive = packet.keepalive ?? 0;
     packet.keepalive = 0;
     // An error here would close the connection without a CONNACK, so a will is refused during authentication.
     if (packet.will) this.#clientsWithWill.add(client);
@@ -307,28 +306,28 @@ export class Broker {
         if (!client.closed) messages.messagesDown += 1;
       },
     });
-    this.#sessionOf.set(client, session);
+    connection.session = session;
+    dropConnect(client);
     this.sessions.add(session);
     this.#expiry.add(session);
-    if (this.#options.fastPath !== false) {
-      const path = this.#fastPaths.open(session, connection);
-      this.#fastPathOf.set(client, path);
-      connection.uplinkPath = path;
-    }
+    if (this.#options.fastPath !== false) connection.uplinkPath = this.#fastPaths.open(session, connection);
     connection.budget = this.#options.budgets?.of(sender);
-    connection.stream.once('close', () => {
-      this.#expiry.remove(session);
-      // A session that was never connected does not disconnect either.
-      if (session.phase === 'authenticated') this.sessions.remove(session);
-      // aedes does not report every disconnect: a client that closes before aedes has registered it removes aedes'
-      // entry of another client with the same id.
-      else afterThisTurn(() => this.#markDisconnected(client));
-    });
-    this.#guard.open(connection, this.#keepalives.get(client) ?? 0);
+    this.#guard.open(connection);
+  }
+
+  #connectionClosed(connection: ConnectionFilter): void {
+    const { session } = connection;
+    if (session === undefined) return;
+    this.#expiry.remove(session);
+    // A session that was never connected does not disconnect either.
+    if (session.phase === 'authenticated') this.sessions.remove(session);
+    // aedes does not report every disconnect: a client that closes before aedes has registered it removes aedes' entry
+    // of another client with the same id. A connection with a session has a client.
+    else afterThisTurn(() => this.#markDisconnected(clientOf(connection) as Client));
   }
 
   #subscribed(client: Client): void {
-    const session = this.#sessionOf.get(client);
+    const session = sessionOf(client);
     if (session === undefined || session.isListening) return;
     // A quick client subscribes before aedes reports it as ready.
     this.#markConnected(client);
@@ -352,14 +351,14 @@ export class Broker {
     const arrivedAt = monotonicMs();
     const answer = (error?: Error): void => {
       // PUBACKs of earlier uplinks must be written first.
-      this.#fastPathOf.get(client)?.write();
+      connectionFilterOf(client.conn)?.uplinkPath?.write();
       if (error !== undefined) this.#setCause(client, 'gateway');
       // At QoS 1 aedes writes the PUBACK before this returns.
       done(error ?? null);
       if (error === undefined && packet.qos === 1)
         this.#options.events.emit('acknowledged', { durationMs: monotonicMs() - arrivedAt });
     };
-    const session = this.#sessionOf.get(client);
+    const session = sessionOf(client);
     const fault = session === undefined ? NOT_AUTHENTICATED : publishFault(packet);
     // The gateway is ending the connection, or the client sent a DISCONNECT, which must be last (MQTT 3.1.1, 3.14.4).
     if (session?.isEnded === true || !client.conn.writable) {
@@ -381,18 +380,20 @@ export class Broker {
    * client's first packet.
    */
   #markConnected(client: Client): void {
-    const session = this.#sessionOf.get(client);
+    const session = sessionOf(client);
     if (session?.phase !== 'authenticated') return;
     recordConnect(session, this.#options);
   }
 
   /** Marks the session as disconnected, if it is not yet. */
   #markDisconnected(client: Client): void {
-    const session = this.#sessionOf.get(client);
-    if (session === undefined) return;
+    const connection = connectionFilterOf(client.conn);
+    const session = connection?.session;
+    if (connection === undefined || session === undefined) return;
     // aedes may have registered the client without reporting it as ready. A disconnect event follows a connect event.
     this.#markConnected(client);
-    this.#sessionOf.delete(client);
+    connection.session = undefined;
+    this.#expiry.remove(session);
     this.sessions.remove(session);
     const cause = session.cause ?? (this.#closing ? 'gateway' : hasSentDisconnect(client) ? 'closed' : 'dropped');
     recordDisconnect(session, cause, this.#options);
@@ -408,7 +409,7 @@ export class Broker {
   }
 
   #setCause(client: Client, cause: DisconnectCause): void {
-    const session = this.#sessionOf.get(client);
+    const session = sessionOf(client);
     if (session !== undefined) session.cause ??= cause;
   }
 
@@ -435,10 +436,15 @@ export class Broker {
     return {
       clientId: filter?.claim?.clientId ?? client?.id ?? '',
       userName: filter?.claim?.userName ?? '',
-      sender: client === undefined ? undefined : this.#sessionOf.get(client)?.sender,
+      sender: client === undefined ? undefined : sessionOf(client)?.sender,
       address: filter?.address ?? '',
     };
   }
+}
+
+/** The session of a client; undefined before it is authenticated and after it has disconnected. */
+function sessionOf(client: Client): Session | undefined {
+  return connectionFilterOf(client.conn)?.session;
 }
 
 /** aedes' client of a connection, which aedes sets on the stream; undefined until aedes has the connection. */

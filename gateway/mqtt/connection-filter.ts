@@ -17,6 +17,7 @@ import { readConnect } from './packets/connect-packet.js';
 import { FrameCounter, firstPacket, packetEnd, uplinkPayloadOffset } from './packets/frames.js';
 import { UP_TOPIC } from './packets/topics.js';
 import type { RefusalCause } from './refusals/refusal-reason.js';
+import type { Session } from './sessions.js';
 import type { TimerWheelItem } from './timer-wheel.js';
 
 /**
@@ -56,7 +57,7 @@ export interface FilterWatcher {
   received(filter: ConnectionFilter, isPacket: boolean): void;
   /** The connection must be closed. If `returnCode` is given, a CONNACK with this code is written first. */
   fault(filter: ConnectionFilter, cause: RefusalCause, returnCode?: number): void;
-  /** The socket has an error. Once the library has the socket, the library handles errors. */
+  /** The socket has an error. Once the library has the socket, only the library is told. */
   socketFailed(filter: ConnectionFilter, error: Error): void;
   /** The socket is closed. */
   socketClosed(filter: ConnectionFilter): void;
@@ -68,6 +69,8 @@ export interface UplinkPath {
   readonly isFull: boolean;
   /** Takes the payload of one PUBLISH to `up` at QoS 1. The path must copy what it retains. */
   take(payload: Buffer, packetId: number): void;
+  /** Writes the PUBACKs that wait. Must be called before a write that must not overtake them. */
+  write(): void;
 }
 
 /** The identity that a CONNECT claims; empty strings if it has none. */
@@ -161,6 +164,10 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   uplinkPath: UplinkPath | undefined;
   /** Must be set before {@link open}; if undefined, there is no limit. */
   budget: ReadBudget | undefined;
+  /** The keepalive that the CONNECT asks for, in seconds. */
+  keepalive = 0;
+  /** The session of the client; undefined before it is authenticated and after it has disconnected. */
+  session: Session | undefined;
   /** How many chunks from an authenticated client went to the library while the fast path is in use; for tests. */
   passedToLibrary = 0;
   #phase: FilterPhase;
@@ -212,6 +219,12 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
     this.#enter('open');
     this.claim = undefined;
     this.#reportHeldBytes(0);
+  }
+
+  /** Must be called when the library is about to get the connection: it listens for errors then. */
+  handOver(): void {
+    // A third listener would make Node allocate an array for seventeen.
+    this.stream.removeListener('error', failFilter);
   }
 
   /** Whether nothing of a CONNECT has arrived. */

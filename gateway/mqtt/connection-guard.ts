@@ -97,7 +97,7 @@ export interface GuardOptions {
   readonly clock: Clock;
   /** Returns whether the process has a free file descriptor for a connection; always if undefined. */
   readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
-  /** The CONNECT is complete; the caller must hand the stream to the broker library. */
+  /** The CONNECT is complete; the caller must hand the stream to the broker library at once. */
   readonly onConnect: (connection: Connection) => void;
   /** The connection was refused and is being closed. */
   readonly onRefused: (filter: ConnectionFilter, what: 'connect' | 'packet', cause: RefusalCause) => void;
@@ -105,6 +105,8 @@ export interface GuardOptions {
   readonly onSilent: (filter: ConnectionFilter) => void;
   /** An authenticated client does not read and is disconnected. */
   readonly onUnread: (filter: ConnectionFilter, cause: RefusalCause) => void;
+  /** A connection has closed. */
+  readonly onClosed: (filter: ConnectionFilter) => void;
 }
 
 export class ConnectionGuard implements FilterWatcher {
@@ -152,11 +154,12 @@ export class ConnectionGuard implements FilterWatcher {
     if (stream instanceof TLSSocket) stream.once('secure', () => this.#secured(filter));
   }
 
-  /** Must be called when a client is authenticated. @param keepalive of its CONNECT, in seconds */
-  open(filter: ConnectionFilter, keepalive: number): void {
+  /** Must be called when a client is authenticated. */
+  open(filter: ConnectionFilter): void {
     if (filter.phase !== 'answering') return;
     filter.open();
     this.#strangers -= 1;
+    const { keepalive } = filter;
     const effective = keepalive === 0 ? DEFAULT_KEEPALIVE : Math.min(Seconds(keepalive), MAX_KEEPALIVE);
     filter.maxSilence = effective * KEEPALIVE_FACTOR;
     filter.receivedAtMs = this.#options.clock.now();
@@ -215,6 +218,7 @@ export class ConnectionGuard implements FilterWatcher {
       return;
     }
     this.#wheel.set(filter, this.#options.limits.answerWithin);
+    filter.handOver();
     this.#options.onConnect(filter);
   }
 
@@ -353,6 +357,7 @@ export class ConnectionGuard implements FilterWatcher {
     this.#awaitingRead.delete(filter);
     this.#filters.delete(filter);
     this.#countAddress(filter.address, -1);
+    this.#options.onClosed(filter);
   }
 
   /** Changes the number of connections of an address group and returns it; 0 without a limit per address. */

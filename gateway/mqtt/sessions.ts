@@ -105,7 +105,8 @@ export class Session implements SessionParts {
 }
 
 export class Sessions {
-  readonly #byDevice = new Map<number, Set<Session>>();
+  /** The oldest first. Arrays, since a lock rarely has more than one, for which a set would need much memory. */
+  readonly #byDevice = new Map<number, Session[]>();
   /** The callers of {@link whenNone}, by device. */
   readonly #waiting = new Map<number, { readonly source: Source | undefined; readonly done: () => void }[]>();
   #count = 0;
@@ -128,17 +129,19 @@ export class Sessions {
   add(session: Session): void {
     const { deviceId } = session.sender;
     const sessions = this.#byDevice.get(deviceId);
-    if (sessions === undefined) this.#byDevice.set(deviceId, new Set([session]));
-    else sessions.add(session);
+    if (sessions === undefined) this.#byDevice.set(deviceId, [session]);
+    else sessions.push(session);
     this.#count += 1;
   }
 
   remove(session: Session): void {
     const { deviceId } = session.sender;
     const sessions = this.#byDevice.get(deviceId);
-    if (sessions?.delete(session) !== true) return;
+    const place = sessions?.indexOf(session) ?? -1;
+    if (sessions === undefined || place === -1) return;
+    sessions.splice(place, 1);
     this.#count -= 1;
-    if (sessions.size === 0) this.#byDevice.delete(deviceId);
+    if (sessions.length === 0) this.#byDevice.delete(deviceId);
     const waiting = this.#waiting.get(deviceId);
     if (waiting === undefined) return;
     const left = waiting.filter(({ source }) => this.#hasSession(deviceId, source));
@@ -148,7 +151,7 @@ export class Sessions {
   }
 
   #hasSession(deviceId: number, source: Source | undefined): boolean {
-    const sessions = [...(this.#byDevice.get(deviceId) ?? [])];
+    const sessions = this.#byDevice.get(deviceId) ?? [];
     return sessions.some(({ sender }) => source === undefined || sender.source === source);
   }
 
@@ -166,7 +169,7 @@ export class Sessions {
 
   /** A device's sessions with this client id: at most one, except during a takeover. */
   ofClient(deviceId: number, clientId: string): Session[] {
-    return [...(this.#byDevice.get(deviceId) ?? [])].filter((session) => session.clientId === clientId);
+    return (this.#byDevice.get(deviceId) ?? []).filter((session) => session.clientId === clientId);
   }
 
   /** Resolves when the device has no session; with `source`, when the lock itself, or its phones, have none. */

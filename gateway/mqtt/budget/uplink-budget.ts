@@ -49,35 +49,16 @@ export const WITHIN_BUDGET_AFTER: Milliseconds = Minutes(1);
 /** The minimum wait for tokens: limits how often a flooding lock's budget is checked. */
 const MIN_REFILL_WAIT: Milliseconds = 50;
 
-/** A bucket of tokens. Its number of tokens may become negative. */
-class TokenBucket {
-  readonly #capacity: number;
-  readonly #tokensPerMs: number;
-  #tokens: number;
-  #refilledAtMs: number;
-
-  constructor(capacity: number, tokensPerMs: number, nowMs: number) {
-    this.#capacity = capacity;
-    this.#tokensPerMs = tokensPerMs;
-    this.#tokens = capacity;
-    this.#refilledAtMs = nowMs;
-  }
-
-  take(count: number, nowMs: number): void {
-    this.#refill(nowMs);
-    this.#tokens -= count;
-  }
-
-  /** How long until the bucket has a token; 0 if it has one. */
-  wait(nowMs: number): Milliseconds {
-    this.#refill(nowMs);
-    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#tokensPerMs;
-  }
-
-  #refill(nowMs: number): void {
-    this.#tokens = Math.min(this.#capacity, this.#tokens + (nowMs - this.#refilledAtMs) * this.#tokensPerMs);
-    this.#refilledAtMs = nowMs;
-  }
+/** What all budgets share. */
+export interface BudgetParts {
+  readonly limits: BudgetLimits;
+  /**
+   * Measures how the buckets refill: it runs at the speed of the run, so that at 60 × speed a lock may send 60 times as
+   * much (protocol.md §3, "Sped-up runs"), and it is monotonic, so that a change of the machine's clock neither fills
+   * nor empties a budget.
+   */
+  readonly clock: Clock;
+  readonly watcher: BudgetWatcher;
 }
 
 /** The budget of a lock, or of all phones that act for it. It outlives the lock's connections. */
@@ -87,51 +68,66 @@ export class UplinkBudget {
   isSpent = false;
   /** Since when the budget is over, by the run's clock, and which limit; undefined if it is not over. */
   over: { readonly sinceMs: number; readonly limit: BudgetLimit } | undefined;
-  readonly #clock: Clock;
-  readonly #watcher: BudgetWatcher;
-  readonly #rateBucket: TokenBucket | undefined;
-  readonly #dayBucket: TokenBucket | undefined;
-  readonly #held = new Set<HeldConnection>();
+  readonly #parts: BudgetParts;
+  /* The tokens of both buckets when they were last refilled: infinitely many if there is no such limit. */
+  #rateTokens: number;
+  #dayTokens: number;
+  #refilledAtMs: number;
+  /** Connections that are not read; created when the first is held, since nearly no lock is ever over its budget. */
+  #held: Set<HeldConnection> | undefined;
   #timer: Timer | undefined;
 
-  /** @param clock measures how the buckets refill: monotonic, unlike the clock of `watcher` */
-  constructor(owner: UplinkBudget['owner'], limits: BudgetLimits, clock: Clock, watcher: BudgetWatcher) {
-    const nowMs = clock.now();
-    const { uplinksPerSecond, burstUplinks, uplinksPerDay } = limits;
+  constructor(owner: UplinkBudget['owner'], parts: BudgetParts) {
+    const { uplinksPerSecond, burstUplinks, uplinksPerDay } = parts.limits;
     this.owner = owner;
-    this.#clock = clock;
-    this.#watcher = watcher;
-    if (uplinksPerSecond > 0) this.#rateBucket = new TokenBucket(burstUplinks, uplinksPerSecond / Seconds(1), nowMs);
-    if (uplinksPerDay > 0) this.#dayBucket = new TokenBucket(uplinksPerDay, uplinksPerDay / Days(1), nowMs);
+    this.#parts = parts;
+    this.#rateTokens = uplinksPerSecond > 0 ? burstUplinks : Number.POSITIVE_INFINITY;
+    this.#dayTokens = uplinksPerDay > 0 ? uplinksPerDay : Number.POSITIVE_INFINITY;
+    this.#refilledAtMs = parts.clock.now();
   }
 
   /** Counts uplinks that arrived. */
   take(count: number): void {
-    const nowMs = this.#clock.now();
-    this.#rateBucket?.take(count, nowMs);
-    this.#dayBucket?.take(count, nowMs);
-    this.#update(nowMs);
+    this.#refill();
+    this.#rateTokens -= count;
+    this.#dayTokens -= count;
+    this.#update();
   }
 
   /** Calls the connection's `updateReading` once there are tokens again. */
   hold(connection: HeldConnection): void {
+    this.#held ??= new Set();
     this.#held.add(connection);
   }
 
   /** Must be called when the connection has closed. */
   release(connection: HeldConnection): void {
-    this.#held.delete(connection);
+    this.#held?.delete(connection);
   }
 
   /** Cancels the timer. */
   stop(): void {
     this.#timer?.cancel();
-    this.#held.clear();
+    this.#held?.clear();
   }
 
-  #update(nowMs: number): void {
-    const dayWait = this.#dayBucket?.wait(nowMs) ?? 0;
-    const wait = Math.max(this.#rateBucket?.wait(nowMs) ?? 0, dayWait);
+  #refill(): void {
+    const { uplinksPerSecond, burstUplinks, uplinksPerDay } = this.#parts.limits;
+    const nowMs = this.#parts.clock.now();
+    const passed = nowMs - this.#refilledAtMs;
+    this.#refilledAtMs = nowMs;
+    if (uplinksPerSecond > 0)
+      this.#rateTokens = Math.min(burstUplinks, this.#rateTokens + (passed * uplinksPerSecond) / Seconds(1));
+    if (uplinksPerDay > 0)
+      this.#dayTokens = Math.min(uplinksPerDay, this.#dayTokens + (passed * uplinksPerDay) / Days(1));
+  }
+
+  /** Must be called after each refill. */
+  #update(): void {
+    const { uplinksPerSecond, uplinksPerDay } = this.#parts.limits;
+    const rateWait = waitForToken(this.#rateTokens, uplinksPerSecond / Seconds(1));
+    const dayWait = waitForToken(this.#dayTokens, uplinksPerDay / Days(1));
+    const wait = Math.max(rateWait, dayWait);
     if (wait > 0) this.#spend(wait, dayWait > 0 ? 'day' : 'rate');
     else if (this.isSpent) this.#refilled();
   }
@@ -141,29 +137,37 @@ export class UplinkBudget {
     this.isSpent = true;
     const before = this.over;
     if (before === undefined || (limit === 'day' && before.limit === 'rate')) {
-      this.over = { sinceMs: before?.sinceMs ?? this.#watcher.now(), limit };
-      this.#watcher.over(this);
+      this.over = { sinceMs: before?.sinceMs ?? this.#parts.watcher.now(), limit };
+      this.#parts.watcher.over(this);
     }
-    this.#after(Math.max(wait, MIN_REFILL_WAIT), () => this.#update(this.#clock.now()));
+    this.#after(Math.max(wait, MIN_REFILL_WAIT), () => {
+      this.#refill();
+      this.#update();
+    });
   }
 
   #refilled(): void {
     this.isSpent = false;
     this.#after(WITHIN_BUDGET_AFTER, () => {
       this.over = undefined;
-      this.#watcher.within(this);
+      this.#parts.watcher.within(this);
     });
     // A connection may spend the budget again at once. The connections after it then stay on hold and go first next
     // time.
-    for (const connection of [...this.#held]) {
+    for (const connection of [...(this.#held ?? [])]) {
       if (this.isSpent) return;
-      this.#held.delete(connection);
+      this.#held?.delete(connection);
       connection.updateReading();
     }
   }
 
   #after(wait: Milliseconds, callback: () => void): void {
     this.#timer?.cancel();
-    this.#timer = this.#clock.after(wait, callback);
+    this.#timer = this.#parts.clock.after(wait, callback);
   }
+}
+
+/** How long until a bucket with so many tokens has one; 0 if it has one. */
+function waitForToken(tokens: number, tokensPerMs: number): Milliseconds {
+  return tokens >= 1 ? 0 : (1 - tokens) / tokensPerMs;
 }

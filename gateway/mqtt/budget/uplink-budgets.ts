@@ -6,20 +6,9 @@
  * All phones of a lock together share a budget that is separate from the lock's: a flooding phone blocks no lock, and
  * many phones can store no more than one.
  */
-import type { Clock } from '../../../proto/clock.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { Sender } from '../../ingest/ingest.js';
-import { type BudgetLimit, type BudgetLimits, type BudgetWatcher, UplinkBudget } from './uplink-budget.js';
-
-export interface UplinkBudgetsOptions {
-  readonly limits: BudgetLimits;
-  /**
-   * Runs at the speed of the run: at 60 × speed a lock may send 60 times as much (protocol.md §3, "Sped-up runs"). The
-   * clock is monotonic, so that a change of the machine's clock neither fills nor empties a budget.
-   */
-  readonly clock: Clock;
-  readonly watcher: BudgetWatcher;
-}
+import { type BudgetLimit, type BudgetLimits, type BudgetParts, UplinkBudget } from './uplink-budget.js';
 
 /** A budget that is exceeded. */
 export interface ExceededBudget {
@@ -30,30 +19,30 @@ export interface ExceededBudget {
 }
 
 export class UplinkBudgets {
-  readonly #options: UplinkBudgetsOptions;
+  readonly #parts: BudgetParts;
   /** Budgets of locks that have connected since the start, by device id. */
   readonly #ofLock = new Map<number, UplinkBudget>();
   /** Budgets of locks' phones, by the lock's device id. */
   readonly #ofPhones = new Map<number, UplinkBudget>();
   readonly #isLimited: boolean;
 
-  constructor(options: UplinkBudgetsOptions) {
-    this.#options = options;
-    this.#isLimited = options.limits.uplinksPerSecond > 0 || options.limits.uplinksPerDay > 0;
+  constructor(parts: BudgetParts) {
+    this.#parts = parts;
+    this.#isLimited = parts.limits.uplinksPerSecond > 0 || parts.limits.uplinksPerDay > 0;
   }
 
   get limits(): BudgetLimits {
-    return this.#options.limits;
+    return this.#parts.limits;
   }
 
   /** The budget that a connection counts against; undefined if there are no limits. */
-  of({ deviceId, mac, source }: Sender): UplinkBudget | undefined {
+  of(sender: Sender): UplinkBudget | undefined {
     if (!this.#isLimited) return undefined;
+    const { deviceId, source } = sender;
     const budgets = source === 'phone' ? this.#ofPhones : this.#ofLock;
     const known = budgets.get(deviceId);
     if (known !== undefined) return known;
-    const { limits, clock, watcher } = this.#options;
-    const budget = new UplinkBudget({ deviceId, mac, source }, limits, clock, watcher);
+    const budget = new UplinkBudget(sender, this.#parts);
     budgets.set(deviceId, budget);
     return budget;
   }

@@ -39,7 +39,7 @@ function budgetOf(limits: Partial<BudgetLimits> = {}) {
     within: () => reports.push('within'),
   };
   const owner = { deviceId: 1, mac: MAC, source: 'lock' } as const;
-  return { clock, reports, budget: new UplinkBudget(owner, { ...DEFAULTS, ...limits }, clock, watcher) };
+  return { clock, reports, budget: new UplinkBudget(owner, { limits: { ...DEFAULTS, ...limits }, clock, watcher }) };
 }
 
 /** How many single uplinks the budget allows within `span` (ms) to a lock that every `step` (ms) sends all it may. */
