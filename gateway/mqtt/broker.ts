@@ -20,7 +20,7 @@ import {
   type ConnectPacket,
 } from 'aedes';
 import mqttPacket from 'mqtt-packet';
-import { afterThisTurn, type Clock, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
+import { afterThisTurn, type Clock, Hours, monotonicMs, RunClock, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Refused } from '../lock-events.js';
@@ -114,6 +114,7 @@ export class Broker {
       onRefused: (filter, what, refused) => this.#endedByGuard(filter, 'gateway', what, refused),
       onSilent: (filter) => this.#setCauseOf(filter, 'keepalive'),
       onUnread: (filter, refused) => this.#endedByGuard(filter, 'dropped', 'connection', refused),
+      onLingering: (filter) => clientOf(filter)?.close(),
       onClosed: (filter) => this.#connectionClosed(filter),
     });
     this.#installHooks();
@@ -287,24 +288,29 @@ export class Broker {
     return refusal(SERVER_UNAVAILABLE, cause);
   }
 
+  /** Sends a downlink to a session's client; shared by all sessions. */
+  readonly #send = async ({ connection, messages }: Session, payload: Buffer): Promise<void> => {
+    // A connection with a session is a filter, and has a client.
+    const client = clientOf(connection) as Client;
+    this.#guard.sent(connection as ConnectionFilter);
+    await sendDown(client, payload);
+    if (!client.closed) messages.messagesDown += 1;
+  };
+
   /** Creates the session of an authenticated client, and opens its connection for further packets. */
   #startSession(client: Client, connection: ConnectionFilter, { sender, expiresAtMs }: Accepted): void {
     // When aedes registers this client, aedes closes the previous connection of the same client id.
     for (const previous of this.sessions.ofClient(sender.deviceId, client.id)) previous.cause ??= 'takeover';
     const messages = this.#options.usage.meter.accepted(connection.raw, sender);
     // Bytes that are still on their way when the gateway closes a connection are billed too, so they must be counted.
-    makeCloseLinger(connection, systemClock, () => client.close());
+    makeCloseLinger(connection);
     const session = new Session({
       sender,
       clientId: client.id,
       connection,
       expiresAtMs,
       messages,
-      send: async (payload) => {
-        this.#guard.sent(connection);
-        await sendDown(client, payload);
-        if (!client.closed) messages.messagesDown += 1;
-      },
+      send: this.#send,
     });
     connection.session = session;
     dropConnect(client);

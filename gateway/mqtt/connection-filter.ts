@@ -59,6 +59,8 @@ export interface FilterWatcher {
   fault(filter: ConnectionFilter, cause: RefusalCause, returnCode?: number): void;
   /** The socket has an error. Once the library has the socket, only the library is told. */
   socketFailed(filter: ConnectionFilter, error: Error): void;
+  /** The gateway is closing the connection, and reads and drops what still arrives (lingering-close.ts). */
+  lingering(filter: ConnectionFilter): void;
   /** The socket is closed. */
   socketClosed(filter: ConnectionFilter): void;
 }
@@ -164,6 +166,8 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   uplinkPath: UplinkPath | undefined;
   /** Must be set before {@link open}; if undefined, there is no limit. */
   budget: ReadBudget | undefined;
+  /** The gateway is closing the connection gracefully (lingering-close.ts). */
+  isLingering = false;
   /** The keepalive that the CONNECT asks for, in seconds. */
   keepalive = 0;
   /** The session of the client; undefined before it is authenticated and after it has disconnected. */

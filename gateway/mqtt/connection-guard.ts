@@ -105,6 +105,8 @@ export interface GuardOptions {
   readonly onSilent: (filter: ConnectionFilter) => void;
   /** An authenticated client does not read and is disconnected. */
   readonly onUnread: (filter: ConnectionFilter, cause: RefusalCause) => void;
+  /** An authenticated connection is being closed; the caller must stop the library from serving it. */
+  readonly onLingering: (filter: ConnectionFilter) => void;
   /** A connection has closed. */
   readonly onClosed: (filter: ConnectionFilter) => void;
 }
@@ -344,6 +346,10 @@ export class ConnectionGuard implements FilterWatcher {
     if (this.#discardedBytes < GC_AFTER_BYTES) return;
     this.#discardedBytes = 0;
     void new ArrayBuffer(GC_TRIGGER_BYTES);
+  }
+
+  lingering(filter: ConnectionFilter): void {
+    this.#options.onLingering(filter);
   }
 
   socketClosed(filter: ConnectionFilter): void {

@@ -7,8 +7,11 @@
  * its side, reads and drops what still arrives until the client has closed too, and destroys the socket after a while.
  */
 import { Socket } from 'node:net';
-import { type Clock, Seconds } from '../../proto/clock.js';
-import type { Connection } from './listener.js';
+import { Seconds, systemClock } from '../../proto/clock.js';
+import { type ConnectionFilter, connectionFilterOf } from './connection-filter.js';
+
+/** The original `destroy` of every socket, including TLS sockets. */
+const socketDestroy = Socket.prototype.destroy as (this: Socket, error?: Error) => Socket;
 
 /** How long the client may take to close: a round trip of a slow radio. */
 const MAX_LINGER_TIME = Seconds(1);
@@ -17,24 +20,26 @@ const MAX_LINGER_BYTES = 64 * 1024;
 
 /**
  * Replaces `destroy` of this connection's stream: the first call closes the connection as described above, unless it is
- * broken or the client has closed its side, so that nothing more can arrive. `onClosing` is called in a later
- * microtask; the caller must then stop the library from serving the connection.
+ * broken or the client has closed its side, so that nothing more can arrive. The connection's watcher is told in a
+ * later microtask.
  */
-export function makeCloseLinger({ stream, raw }: Connection, clock: Clock, onClosing: () => void): void {
-  const destroy = stream.destroy;
-  let isClosing = false;
-  stream.destroy = (error?: Error) => {
-    if (raw.destroyed || stream.readableEnded || isSocketError(error)) return destroy.call(stream, error);
-    if (isClosing) return stream;
-    isClosing = true;
-    const destroyNow = (): void => void destroy.call(stream);
-    const timer = clock.after(MAX_LINGER_TIME, destroyNow);
-    stream.once('close', () => timer.cancel());
-    dropIncoming(stream, destroyNow);
-    stream.end();
-    queueMicrotask(onClosing);
-    return stream;
-  };
+export function makeCloseLinger({ stream }: ConnectionFilter): void {
+  stream.destroy = lingerFirst;
+}
+
+/** Shared by all streams, so that a connection needs no closure of its own. */
+function lingerFirst(this: Socket, error?: Error): Socket {
+  const connection = connectionFilterOf(this) as ConnectionFilter;
+  if (connection.raw.destroyed || this.readableEnded || isSocketError(error)) return socketDestroy.call(this, error);
+  if (connection.isLingering) return this;
+  connection.isLingering = true;
+  const destroyNow = (): void => void socketDestroy.call(this);
+  const timer = systemClock.after(MAX_LINGER_TIME, destroyNow);
+  this.once('close', () => timer.cancel());
+  dropIncoming(this, destroyNow);
+  this.end();
+  queueMicrotask(() => connection.watcher.lingering(connection));
+  return this;
 }
 
 /** Reads and drops everything that still arrives. Removes the listeners that read until now. */

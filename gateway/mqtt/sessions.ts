@@ -43,23 +43,23 @@ export interface SessionParts {
   /** The number of its messages so far, for billing. */
   readonly messages: MessageCounts;
   /**
-   * Sends one downlink at QoS 1, to this client only. Resolves when the message has been handed to the socket, or when
-   * the connection has closed. The lock's reply arrives as an uplink.
+   * Sends one downlink at QoS 1, to the client of this session only. Resolves when the message has been handed to the
+   * socket, or when the connection has closed. The lock's reply arrives as an uplink.
    */
-  readonly send: (payload: Buffer) => Promise<void>;
+  readonly send: (session: Session, payload: Buffer) => Promise<void>;
 }
 
 /** An authenticated connection. */
-export class Session implements SessionParts {
+export class Session implements Omit<SessionParts, 'send'> {
   readonly sender: Sender;
   readonly clientId: string;
   readonly connection: Connection;
   readonly expiresAtMs: number | null;
   readonly messages: MessageCounts;
-  readonly send: SessionParts['send'];
   /** Why the session ends, once known. Later causes do not replace the first. */
   cause: DisconnectCause | undefined;
   subscription: Subscription = 'none';
+  readonly #send: SessionParts['send'];
   #phase: SessionPhase = 'authenticated';
   #isEnded = false;
 
@@ -69,7 +69,7 @@ export class Session implements SessionParts {
     this.connection = connection;
     this.expiresAtMs = expiresAtMs;
     this.messages = messages;
-    this.send = send;
+    this.#send = send;
   }
 
   get phase(): SessionPhase {
@@ -84,6 +84,11 @@ export class Session implements SessionParts {
   /** Whether the gateway has ended the session: the client's later bytes are ignored. */
   get isEnded(): boolean {
     return this.#isEnded;
+  }
+
+  /** Sends one downlink, as {@link SessionParts.send} does. */
+  send(payload: Buffer): Promise<void> {
+    return this.#send(this, payload);
   }
 
   /** @throws Error if the phase is not `authenticated` */

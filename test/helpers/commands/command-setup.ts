@@ -115,7 +115,7 @@ export class CommandSetup {
       connection: { stream, raw: stream, address: '' } as unknown as Session['connection'],
       expiresAtMs: null,
       messages: { messagesUp: 0, messagesDown: 0 },
-      send: async (payload: Buffer) => {
+      send: async (_session, payload) => {
         const downlink = decodeDownlink(payload);
         if (!downlink.ok) throw new Error(downlink.error.message);
         this.sent.push({ mac, downlink: downlink.value });
