@@ -53,7 +53,7 @@ export class CommitLoop {
   #writing: CommitDraft | undefined;
   /** Resolves when the loop ends; undefined while it is idle. */
   #running: Promise<void> | undefined;
-  readonly #pace = new CommitPace();
+  readonly #pace: CommitPace;
   readonly #monotonic: () => number;
   /** Set while the pace holds the open draft back. */
   #paceTimer: Timer | undefined;
@@ -72,6 +72,7 @@ export class CommitLoop {
     this.#queue = queue;
     this.#unanswered = unanswered;
     this.#monotonic = parts.monotonic ?? monotonicMs;
+    this.#pace = new CommitPace(parts.store.commitSpacing);
     const { locks } = parts.store.ownership;
     this.#owners = locks.isSole ? undefined : locks;
     this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#writing, this.#owners);

@@ -25,6 +25,7 @@ export type MethodTable<Part> = {
 
 export const STORE_METHODS: MethodTable<Store> = {
   description: 'value',
+  commitSpacing: { commitsPerSecond: 'value', minSharingItems: 'value' },
   append: 'writes',
   readDeviceState: 'reads',
   readDeviceStates: 'reads',

@@ -35,6 +35,7 @@ import type { MarkStore } from './devices/mark-store.js';
 import type { RefusalStore } from './devices/refusal-store.js';
 import type { Commit } from './log/commit.js';
 import type { CommitResult, ProgressResult } from './log/commit-result.js';
+import type { CommitSpacing } from './log/commit-spacing.js';
 import type { LogEntry, QuarantinedMessage, StoredFinding } from './log/log-entry.js';
 import type { LogPosition } from './log/log-position.js';
 import type { StoredUplink } from './log/stored-uplink.js';
@@ -62,6 +63,8 @@ import type { WhyStore } from './why-store.js';
 export interface Store {
   /** The engine and the location, for log messages. */
   readonly description: string;
+  /** How its commits are best spaced. */
+  readonly commitSpacing: CommitSpacing;
   /** Operators' work on webhooks. */
   readonly webhooks: WebhookStore;
   /** The key that secrets are sealed with, and changes of all secrets at once. */

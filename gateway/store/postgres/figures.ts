@@ -13,12 +13,21 @@ import { listUrls } from './tables/webhooks/url-rows.js';
 const EVENTS_PER_PAGE = 1_000;
 
 /**
- * A condition: a ping of the merchant after the URL's cursor (up to which its worker has read the log) that has neither
- * a row in `delivery`, as failed ones do, nor an attempt that succeeded.
+ * FROM and WHERE: the merchant's uplinks `u` after the URL's cursor (up to which its worker has read the log) that have
+ * neither a row in `delivery`, as failed ones do, nor an attempt that succeeded. Each slot (a part of the log that one
+ * gateway writes) is read from its own id of the cursor on. The order, and that the subquery is not merged, make
+ * PostgreSQL do that by the index: it would read all that the merchant ever sent.
+ *
+ * @param condition further conditions for `u`
  */
-const WITHOUT_OUTCOME = `u.merchant_id = @merchantId AND ${IS_PING} AND u.id > ${idIn('@cursor::jsonb', 'u.slot')}
-  AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)
-  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)`;
+function withoutOutcome(condition: string): string {
+  return `FROM node s CROSS JOIN LATERAL (
+       SELECT * FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot
+         AND u.id > ${idIn('@cursor::jsonb', 's.slot')} AND ${condition}
+       ORDER BY u.id OFFSET 0) u
+     WHERE NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)
+       AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)`;
+}
 
 export async function readFigures(sql: Sql): Promise<StoreFigures> {
   const locks = await sql.get<{ count: number }>(
@@ -62,7 +71,7 @@ interface Behind {
 
 async function countBehind(sql: Sql, url: WebhookUrl): Promise<Behind> {
   const row = await sql.get<Behind>(
-    `SELECT count(*) AS count, min(u.received_at_ms) AS "oldestMs" FROM uplink u WHERE ${WITHOUT_OUTCOME}`,
+    `SELECT count(*) AS count, min(u.received_at_ms) AS "oldestMs" ${withoutOutcome(IS_PING)}`,
     { urlId: url.id, merchantId: url.merchantId, cursor: positionJson(url.cursor) },
   );
   return row ?? { count: 0, oldestMs: null };
@@ -77,9 +86,9 @@ async function countPassing(sql: Sql, url: WebhookUrl): Promise<Behind> {
   let [count, oldestMs, afterId]: [number, number | null, number] = [0, null, 0];
   for (;;) {
     const rows = await sql.all<UplinkRow>(
-      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE ${WITHOUT_OUTCOME.replace(IS_PING, 'u.kind > 0')} AND u.id > @afterId
-       ORDER BY u.id LIMIT ${EVENTS_PER_PAGE}`,
+      `SELECT ${UPLINK_COLUMNS} FROM (
+         SELECT u.* ${withoutOutcome('u.kind > 0 AND u.id > @afterId')} ORDER BY u.id LIMIT ${EVENTS_PER_PAGE}) u
+       JOIN device d ON d.id = u.device_id ORDER BY u.id`,
       { urlId: url.id, merchantId: url.merchantId, cursor: positionJson(url.cursor), afterId },
     );
     const events: StoredUplink[] = rows.map(toUplink);

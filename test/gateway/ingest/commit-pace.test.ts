@@ -5,12 +5,7 @@
  */
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
-import {
-  COMMITS_PER_SECOND,
-  CommitPace,
-  MAX_BURST_COMMITS,
-  MIN_SHARING_ITEMS,
-} from '../../../gateway/ingest/commit-pace.js';
+import { CommitPace, MAX_BURST_COMMITS } from '../../../gateway/ingest/commit-pace.js';
 import { Ingest } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { afterThisTurn, ManualClock } from '../../../proto/clock.js';
@@ -23,11 +18,13 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 /** The time by the run's clock, which does not matter here. */
 const START_MS = Date.UTC(2025, 10, 20, 6);
+/** That of SQLite. */
+const SPACING = { commitsPerSecond: 250, minSharingItems: 32 };
 /** The time between two commits at the pace. */
-const INTERVAL_MS = 1000 / COMMITS_PER_SECOND;
+const INTERVAL_MS = 1000 / SPACING.commitsPerSecond;
 
 t.test('a burst of commits is sent at once; after it, one commit is sent in each interval', async (t) => {
-  const pace = new CommitPace();
+  const pace = new CommitPace(SPACING);
   for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) {
     t.equal(pace.waitAt(0, 1), 0);
     pace.sent(0);
@@ -40,7 +37,7 @@ t.test('a burst of commits is sent at once; after it, one commit is sent in each
 });
 
 t.test('after a pause a burst is allowed again, but not a longer one', async (t) => {
-  const pace = new CommitPace();
+  const pace = new CommitPace(SPACING);
   for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) pace.sent(0);
   const laterMs = 1_000_000;
   for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) {
@@ -51,12 +48,12 @@ t.test('after a pause a burst is allowed again, but not a longer one', async (t)
 });
 
 t.test('a commit that many pings share does not wait, and does not make a later one wait longer', async (t) => {
-  const pace = new CommitPace();
+  const pace = new CommitPace(SPACING);
   for (let commit = 0; commit < 10 * MAX_BURST_COMMITS; commit += 1) {
-    t.equal(pace.waitAt(0, MIN_SHARING_ITEMS), 0);
+    t.equal(pace.waitAt(0, SPACING.minSharingItems), 0);
     pace.sent(0);
   }
-  t.equal(pace.waitAt(0, MIN_SHARING_ITEMS - 1), INTERVAL_MS, 'one with fewer pings waits for one interval');
+  t.equal(pace.waitAt(0, SPACING.minSharingItems - 1), INTERVAL_MS, 'one with fewer pings waits for one interval');
 });
 
 t.test(
@@ -109,18 +106,18 @@ t.test(
     t.same(commits.slice(MAX_BURST_COMMITS), [5]);
 
     const sharing: Promise<void>[] = [];
-    for (let ping = 1; ping < MIN_SHARING_ITEMS; ping += 1) {
+    for (let ping = 1; ping < SPACING.minSharingItems; ping += 1) {
       sharing.push(send());
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
     t.same(commits.slice(MAX_BURST_COMMITS), [5], 'a few pings wait for the pace');
     sharing.push(send());
     await Promise.all(sharing);
-    t.same(commits.slice(MAX_BURST_COMMITS), [5, MIN_SHARING_ITEMS], 'many pings do not');
+    t.same(commits.slice(MAX_BURST_COMMITS), [5, SPACING.minSharingItems], 'many pings do not');
 
     const last = send();
     await ingest.stop();
     await last;
-    t.same(commits.slice(MAX_BURST_COMMITS), [5, MIN_SHARING_ITEMS, 1], 'a stop does not wait for the pace');
+    t.same(commits.slice(MAX_BURST_COMMITS), [5, SPACING.minSharingItems, 1], 'a stop does not wait for the pace');
   },
 );

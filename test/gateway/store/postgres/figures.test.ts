@@ -1,0 +1,53 @@
+/**
+ * The figures about a URL's backlog on PostgreSQL: what is after its cursor, in each slot (a part of the log that one
+ * gateway writes), and has no outcome. A URL with a filter counts only what passes it.
+ */
+import t from 'tap';
+import { positionAfter } from '../../../../gateway/store/contract/log/log-position.js';
+import type { AttemptRecord } from '../../../../gateway/store/contract/webhooks/delivery.js';
+import { NO_FILTER, type WebhookFilter } from '../../../../gateway/store/contract/webhooks/webhook-filter.js';
+import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
+import type { Ping } from '../../../../proto/wire/ping.js';
+import { testBytes } from '../../../helpers/gateway/test-gateway.js';
+import { postgresMissing } from '../../../helpers/store/postgres/server.js';
+import { TestDatabases } from '../../../helpers/store/postgres/test-database.js';
+import { commit, HASH, uplink, withLock } from '../contract/contract-store.js';
+
+t.setTimeout(170_000);
+const options = { skip: postgresMissing ?? false };
+const databases = new TestDatabases(t);
+/** More than one page of events, of which every third is a theft. */
+const EVENTS = 3_000;
+const THEFT = { kind: 'cellular', reason: 'REASON_THEFT', firmwareVersion: '2', position: null } as Partial<Ping>;
+const ONLY_THEFT: WebhookFilter = { ...NO_FILTER, reasons: ['REASON_THEFT'] };
+
+function attempt(urlId: number, uplinkId: number): AttemptRecord {
+  const outcome = { state: 'delivered' } as const;
+  return { urlId, uplinkId, number: 1, atMs: 9, durationMs: 1, status: 204, error: null, answer: null, outcome };
+}
+
+t.test('events after the cursor without an outcome are counted, once each', options, async (t) => {
+  const { store } = await withLock(t, async (folder) => openPostgresStore(await databases.urlOf(folder)));
+  const added = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: 7 };
+  await store.addWebhookUrl({ ...added, url: 'http://all/' });
+  await store.addWebhookUrl({ ...added, url: 'http://thefts/', filter: ONLY_THEFT });
+  const body = { ...THEFT, batteryPercent: 80, ebikeVolts: null, tetherState: 'detached', lockState: 'locked' } as Ping;
+  const uplinks = Array.from({ length: EVENTS }, (_, index) =>
+    uplink(index + 1, index % 3 === 2 ? { bytes: testBytes(index + 1, { body }) } : {}),
+  );
+  await store.append(commit(...uplinks));
+  const ids = (await store.readEvents(1, new Map(), EVENTS)).map(({ id }) => id);
+  const at = (place: number): number => ids[place] as number;
+  for (const urlId of [1, 2]) {
+    // The cursor is after the first hundred. Of those after it, ten are delivered and one has failed once.
+    const cursor = positionAfter(at(99));
+    const delivered = ids.slice(100, 110).map((id) => attempt(urlId, id));
+    const failed = { ...attempt(urlId, at(110)), status: 500, error: 'status 500' };
+    const attempts = [...delivered, { ...failed, outcome: { state: 'pending', nextAttemptAtMs: 99 } as const }];
+    await store.recordProgress([{ urlId, attempts, cursor }]);
+  }
+  const [all, thefts] = (await store.readFigures()).backlogs;
+  t.match(all, { behind: EVENTS - 111, pending: 1, dead: 0, oldestReceivedAtMs: 1000 + 111 });
+  // The first theft after the 111 is number 114.
+  t.match(thefts, { behind: (EVENTS - 111) / 3, pending: 1, oldestReceivedAtMs: 1000 + 111 });
+});
