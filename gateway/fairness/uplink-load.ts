@@ -3,13 +3,14 @@
  * (../webhooks/delivery-throttle.ts), and the calls of our pages are spread (../http/connections/page-pace.ts).
  *
  * Stored uplinks (messages of locks) fill a bucket of a fixed size, which drains at a fixed rate; uplinks are very many
- * when it is full. So a single commit of 32 shows it at once, and smaller ones do if they follow one another fast.
+ * when it is full. So a single large commit shows it at once, and smaller ones do if they follow one another fast.
  */
 import { type Clock, type Milliseconds, Seconds, systemClock } from '../../proto/clock.js';
 
-const BUCKET_UPLINKS = 32;
 /** At this rate, the webhooks of all pings would take most of the main thread's time. */
 const DRAINED_PER_SECOND = 6_000;
+/** What comes at that rate between two commits, which are up to 13 ms apart (the stores' `commitSpacing`). */
+const BUCKET_UPLINKS = 80;
 /** From the last time that the bucket was full until the load counts as low, in real time. */
 const HIGH_FOR: Milliseconds = 250;
 

@@ -227,7 +227,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
 
   /** Must be called when the library is about to get the connection: it listens for errors then. */
   handOver(): void {
-    // A third listener would make Node allocate an array for seventeen.
+    // With a third listener Node would allocate room for seventeen more.
     this.stream.removeListener('error', failFilter);
   }
 

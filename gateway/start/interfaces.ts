@@ -79,6 +79,7 @@ export async function startInterfaces(
   });
   started.push(stopStep('the map’s tiles', () => map.close()));
   const pages = makePagePace(events);
+  started.push(stopStep('the calls of pages', async () => pages.stop()));
   // The server is started before the object exists from which it reads the merchants' parts.
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({

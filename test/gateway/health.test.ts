@@ -202,6 +202,9 @@ t.test('after an I/O error nothing more is written, and no later success is trus
   t.equal(broken.length, 1, 'the caller was notified once');
 });
 
+/** The members of a store that are no methods and that every wrapper reads. */
+const BARE_STORE = { ownership: SOLE_OWNER, commitSpacing: { commitsPerSecond: 250, minSharingItems: 32 } } as Store;
+
 t.test('a write under way when the store broke fails too, although it succeeded', async (t) => {
   const events = new GatewayEvents();
   const clock = new ManualClock();
@@ -210,7 +213,7 @@ t.test('a write under way when the store broke fails too, although it succeeded'
   const finishWrite: ((error?: Error) => void)[] = [];
   const writeMetadata = (): Promise<void> =>
     new Promise((resolve, reject) => finishWrite.push((error) => (error === undefined ? resolve() : reject(error))));
-  const store = withOverrides({ ownership: SOLE_OWNER } as Store, { writeMetadata });
+  const store = withOverrides(BARE_STORE, { writeMetadata });
   const watch = new StoreWatch({ store, health, events, clock, now });
   const writes = [watch.store.writeMetadata('a', ''), watch.store.writeMetadata('b', '')];
   finishWrite[0]?.(sqliteError('SQLITE_IOERR_WRITE', 'disk I/O error'));
@@ -228,7 +231,7 @@ t.test(
     const now = (): number => clock.now();
     const health = new Health({ events, clock, now });
     const written: string[] = [];
-    const store = withOverrides({ ownership: SOLE_OWNER } as Store, {
+    const store = withOverrides(BARE_STORE, {
       append: async () => ALL_STORED,
       writeMetadata: async (_name, value) => void written.push(value),
     });
@@ -251,7 +254,7 @@ t.test('a method of the store that writes is watched, and one that reads is not'
   };
   const usage = withOverrides({} as UsageStore, { close });
   const broken: StoreFailure[] = [];
-  const store = withOverrides({ ownership: SOLE_OWNER } as Store, { usage, countDevices: async () => 1 });
+  const store = withOverrides(BARE_STORE, { usage, countDevices: async () => 1 });
   const onBroken = (failure: StoreFailure): void => void broken.push(failure);
   const watch = new StoreWatch({ store, health, events, clock, now, onBroken });
   const commits: unknown[] = [];

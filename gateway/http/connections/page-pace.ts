@@ -15,6 +15,8 @@ import { PAGE_HEADER } from '../../console/page-guard.js';
 export const PAGE_PAUSE: Milliseconds = 40;
 /** The pause is shorter if many calls wait, so that none of them waits for longer than this. */
 export const MAX_PAGE_WAIT: Milliseconds = 500;
+/** A pause that is never used up entirely: more calls start in each millisecond then. */
+const MIN_PAUSE: Milliseconds = 0.1;
 
 /** The parts of a request that tell whether a page reads by it. */
 type RequestHead = Pick<IncomingMessage, 'method' | 'headers'>;
@@ -28,16 +30,23 @@ export interface PagePaceParts {
   readonly monotonic?: () => number;
 }
 
+/** A call that waits for its turn. */
+interface WaitingCall {
+  readonly start: () => void;
+  /** When it must have started. */
+  readonly deadlineMs: number;
+}
+
 export class PagePace {
   readonly #isBusy: () => boolean;
   readonly #clock: Clock;
   readonly #monotonic: () => number;
-  /** Starts waiting calls, in the order of their arrival. */
-  readonly #waiting: (() => void)[] = [];
-  /** When the last of them must have started. */
-  #deadlineMs = 0;
+  /** In the order of their arrival. */
+  readonly #waiting: WaitingCall[] = [];
   /** When a call last started. */
   #startedAtMs = Number.NEGATIVE_INFINITY;
+  /** From then until the next start: short enough for every deadline. */
+  #pause = PAGE_PAUSE;
   #timer: Timer | undefined;
   /** When the timer starts the next call. */
   #timerAtMs = 0;
@@ -48,48 +57,82 @@ export class PagePace {
     this.#monotonic = monotonic;
   }
 
-  /** Calls `start` now, or later if the request is what a page reads and its turn has not come. */
-  run(request: RequestHead, start: () => void): void {
+  /**
+   * Calls `start` now, or later if the request is what a page reads and its turn has not come.
+   *
+   * @returns makes a call that waits give its turn up; has no effect on one that has started
+   */
+  run(request: RequestHead, start: () => void): () => void {
     if (!isPageRead(request)) {
       start();
-      return;
+      return () => undefined;
     }
+    // Whoever waits comes first, and need not wait any more.
+    if (!this.#isBusy()) this.#startFirst(this.#waiting.length);
     const nowMs = this.#monotonic();
     const mustWait = this.#waiting.length > 0 || (this.#isBusy() && nowMs < this.#startedAtMs + PAGE_PAUSE);
+    const call: WaitingCall = { start, deadlineMs: nowMs + MAX_PAGE_WAIT };
+    this.#waiting.push(call);
     if (mustWait) {
-      this.#waiting.push(start);
-      this.#deadlineMs = nowMs + MAX_PAGE_WAIT;
+      this.#pause = Math.min(this.#pause, this.#pauseFor(call, this.#waiting.length));
       this.#setTimer();
-      return;
-    }
-    this.#startedAtMs = nowMs;
-    start();
+    } else this.#startFirst(1);
+    return () => this.#giveUp(call);
   }
 
-  /** From the last start until the next. */
-  get #pause(): Milliseconds {
-    return Math.min(PAGE_PAUSE, (this.#deadlineMs - this.#startedAtMs) / this.#waiting.length);
+  /** Starts what waits, and sets no further timer. To be called once no request can come any more. */
+  stop(): void {
+    this.#startFirst(this.#waiting.length);
+  }
+
+  #giveUp(call: WaitingCall): void {
+    const place = this.#waiting.indexOf(call);
+    if (place === -1) return;
+    this.#waiting.splice(place, 1);
+    if (this.#waiting.length === 0) this.#cancelTimer();
+  }
+
+  /** The longest pause with which this call, in this place of those that wait, starts in time. */
+  #pauseFor({ deadlineMs }: WaitingCall, place: number): Milliseconds {
+    return Math.max(MIN_PAUSE, (deadlineMs - this.#startedAtMs) / place);
+  }
+
+  /** Starts so many of the calls that wait, and sets the timer for the next. */
+  #startFirst(count: number): void {
+    const calls = this.#waiting.splice(0, count);
+    if (calls.length > 0) this.#startedAtMs = this.#monotonic();
+    this.#pause = PAGE_PAUSE;
+    for (const [index, call] of this.#waiting.entries())
+      this.#pause = Math.min(this.#pause, this.#pauseFor(call, index + 1));
+    if (this.#waiting.length === 0) this.#cancelTimer();
+    else this.#setTimer();
+    for (const { start } of calls) start();
   }
 
   /** Sets the timer for the next start, unless it is set for no later. */
   #setTimer(): void {
     const nextAtMs = this.#startedAtMs + this.#pause;
     if (this.#timer !== undefined && this.#timerAtMs <= nextAtMs) return;
-    this.#timer?.cancel();
+    this.#cancelTimer();
     this.#timerAtMs = nextAtMs;
     const delay = Math.max(0, Math.ceil(nextAtMs - this.#monotonic()));
-    this.#timer = this.#clock.after(delay, () => this.#onTimer());
+    this.#timer = this.#clock.after(delay, () => {
+      this.#timer = undefined;
+      this.#startFirst(this.#countDue());
+    });
   }
 
-  /** Starts the calls whose turn has come: several if the pause is shorter than a timer can be. */
-  #onTimer(): void {
+  #cancelTimer(): void {
+    this.#timer?.cancel();
     this.#timer = undefined;
+  }
+
+  /** How many calls are to start now: several if the pause is shorter than a timer can be; all once pings are few. */
+  #countDue(): number {
+    if (!this.#isBusy()) return this.#waiting.length;
     const nowMs = this.#monotonic();
-    const due = nowMs < this.#deadlineMs ? Math.round((nowMs - this.#startedAtMs) / this.#pause) : this.#waiting.length;
-    const starts = this.#waiting.splice(0, Math.max(1, due));
-    this.#startedAtMs = nowMs;
-    if (this.#waiting.length > 0) this.#setTimer();
-    for (const start of starts) start();
+    const overdue = this.#waiting.filter(({ deadlineMs }) => deadlineMs <= nowMs).length;
+    return Math.max(1, overdue, Math.round((nowMs - this.#startedAtMs) / this.#pause));
   }
 }
 

@@ -55,6 +55,8 @@ export class RequestTurns {
   /** In the order of their arrival. */
   #waiting: WaitingRequest[] = [];
   #isBusy = false;
+  /** Takes the request that is served, if it has not started, out of the line of those that wait. */
+  #giveUpTurn: (() => void) | undefined;
   #isClosed = false;
 
   constructor({ handle, onIdle, all, share, pages, limits = TURN_LIMITS }: TurnOptions) {
@@ -82,6 +84,7 @@ export class RequestTurns {
   /** Drops the waiting requests; to be called when the connection is closed. */
   close(): void {
     this.#isClosed = true;
+    this.#giveUpTurn?.();
     this.#all.count -= this.#waiting.length;
     this.#waiting = [];
   }
@@ -97,7 +100,7 @@ export class RequestTurns {
       // The client may have hung up meanwhile.
       if (!this.#isClosed) this.#handle(request, response);
     };
-    this.#pages.run(request, () => this.#share.run(start));
+    this.#giveUpTurn = this.#pages.run(request, () => this.#share.run(start));
   }
 
   #serveNext(): void {

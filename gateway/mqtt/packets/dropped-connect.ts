@@ -1,6 +1,6 @@
 /**
  * Makes the broker library forget a client's CONNECT. Its parser keeps the whole packet for as long as the connection
- * lasts, the lock's secret included, but reads only two members of it. Half a kilobyte for each idle lock is much too.
+ * lasts, the lock's secret included, but reads only two members of it. It is half a kilobyte for each idle lock.
  */
 /** What the parser reads of a CONNECT. */
 interface ParserSettings {

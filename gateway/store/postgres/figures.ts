@@ -12,21 +12,23 @@ import { listUrls } from './tables/webhooks/url-rows.js';
 /** Events behind a cursor that one statement reads where a filter must be applied. */
 const EVENTS_PER_PAGE = 1_000;
 
+/** A condition: an uplink `u` has neither a row in `delivery`, as failed ones do, nor an attempt that succeeded. */
+const HAS_NO_OUTCOME = `NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)
+  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)`;
+
 /**
- * FROM and WHERE: the merchant's uplinks `u` after the URL's cursor (up to which its worker has read the log) that have
- * neither a row in `delivery`, as failed ones do, nor an attempt that succeeded. Each slot (a part of the log that one
- * gateway writes) is read from its own id of the cursor on. The order, and that the subquery is not merged, make
- * PostgreSQL do that by the index: it would read all that the merchant ever sent.
+ * FROM: the merchant's uplinks `u` after the URL's cursor, up to which its worker has read the log. Each slot (a part
+ * of the log that one gateway writes) is read from its own id of the cursor on. The order, and an end such as `LIMIT`
+ * or `OFFSET 0`, which keeps the subquery apart, make PostgreSQL do that by the index; otherwise it would read all that
+ * the merchant ever sent.
  *
  * @param condition further conditions for `u`
  */
-function withoutOutcome(condition: string): string {
+function afterCursor(condition: string, end: string): string {
   return `FROM node s CROSS JOIN LATERAL (
-       SELECT * FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot
-         AND u.id > ${idIn('@cursor::jsonb', 's.slot')} AND ${condition}
-       ORDER BY u.id OFFSET 0) u
-     WHERE NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)
-       AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)`;
+    SELECT * FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot
+      AND u.id > ${idIn('@cursor::jsonb', 's.slot')} AND ${condition}
+    ORDER BY u.id ${end}) u`;
 }
 
 export async function readFigures(sql: Sql): Promise<StoreFigures> {
@@ -71,7 +73,8 @@ interface Behind {
 
 async function countBehind(sql: Sql, url: WebhookUrl): Promise<Behind> {
   const row = await sql.get<Behind>(
-    `SELECT count(*) AS count, min(u.received_at_ms) AS "oldestMs" ${withoutOutcome(IS_PING)}`,
+    `SELECT count(*) AS count, min(u.received_at_ms) AS "oldestMs" ${afterCursor(IS_PING, 'OFFSET 0')}
+     WHERE ${HAS_NO_OUTCOME}`,
     { urlId: url.id, merchantId: url.merchantId, cursor: positionJson(url.cursor) },
   );
   return row ?? { count: 0, oldestMs: null };
@@ -83,12 +86,12 @@ async function countBehind(sql: Sql, url: WebhookUrl): Promise<Behind> {
  */
 async function countPassing(sql: Sql, url: WebhookUrl): Promise<Behind> {
   const reads = new DeliveryReads(sql);
+  const page = `u.kind > 0 AND u.id > @afterId AND ${HAS_NO_OUTCOME}`;
   let [count, oldestMs, afterId]: [number, number | null, number] = [0, null, 0];
   for (;;) {
     const rows = await sql.all<UplinkRow>(
-      `SELECT ${UPLINK_COLUMNS} FROM (
-         SELECT u.* ${withoutOutcome('u.kind > 0 AND u.id > @afterId')} ORDER BY u.id LIMIT ${EVENTS_PER_PAGE}) u
-       JOIN device d ON d.id = u.device_id ORDER BY u.id`,
+      `SELECT ${UPLINK_COLUMNS} ${afterCursor(page, `LIMIT ${EVENTS_PER_PAGE}`)}
+       JOIN device d ON d.id = u.device_id ORDER BY u.id LIMIT ${EVENTS_PER_PAGE}`,
       { urlId: url.id, merchantId: url.merchantId, cursor: positionJson(url.cursor), afterId },
     );
     const events: StoredUplink[] = rows.map(toUplink);

@@ -4,7 +4,6 @@
  * Repeats gateway/store/sqlite/sqlite-store.ts: a class must declare each member of the contract itself. The compiler
  * checks both lists against the contract.
  */
-
 import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { AgingChunk, AgingResult, Erased } from '../contract/deletion.js';
@@ -85,8 +84,8 @@ export interface StoreParts {
 }
 
 /**
- * One commit every 13 ms. A commit costs a gateway and the database 2 ms beside what its uplinks cost, four times as
- * much as on SQLite, and all gateways share the database (docs/decisions.md, 2026-11-30).
+ * One commit every 13 ms: what a commit costs beside its uplinks is partly the database's time, and all gateways share
+ * the database (docs/decisions.md, 2026-11-30).
  */
 const COMMIT_SPACING: CommitSpacing = { commitsPerSecond: 75, minSharingItems: 512 };
 

@@ -2,7 +2,6 @@
  * The store's reads, on the connection that only reads: the log, deliveries, locks, merchants. They never write, and no
  * read sees a part of a transaction. SqliteStore adds the writes.
  */
-
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';

@@ -10,7 +10,7 @@ import {
 } from '../../../gateway/webhooks/delivery-throttle.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 
-/** Many: the throttle is on from 32 uplinks (messages of locks) at once, or from 6,000 a second. */
+/** Many: the throttle is on from 80 uplinks (messages of locks) at once, or from 6,000 a second. */
 const UPLINKS_PER_COMMIT = 500;
 /** How long the thread works on an attempt, ms. */
 const ATTEMPT_MS = 0.25;
@@ -136,7 +136,7 @@ t.test('while pings are few, no attempt is delayed', (t) => {
   const thread = new SimulatedThread();
   const throttle = new DeliveryThrottle(thread);
   const url = new Url(throttle, thread);
-  const [fewUplinks, manyUplinks] = [31, 32];
+  const [fewUplinks, manyUplinks] = [59, 80];
   run(thread, throttle, Seconds(1), fewUplinks);
   t.equal(throttle.freeAttempts(url), Number.POSITIVE_INFINITY);
   throttle.uplinksStored(manyUplinks);
