@@ -57,7 +57,7 @@ export interface FilterWatcher {
   received(filter: ConnectionFilter, isPacket: boolean): void;
   /** The connection must be closed. If `returnCode` is given, a CONNACK with this code is written first. */
   fault(filter: ConnectionFilter, cause: RefusalCause, returnCode?: number): void;
-  /** The socket has an error. Once the library has the socket, only the library is told. */
+  /** The socket has an error. Not called after {@link ConnectionFilter.handOver}: the library handles errors then. */
   socketFailed(filter: ConnectionFilter, error: Error): void;
   /** The gateway is closing the connection, and reads and drops what still arrives (lingering-close.ts). */
   lingering(filter: ConnectionFilter): void;
@@ -225,7 +225,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
     this.#reportHeldBytes(0);
   }
 
-  /** Must be called when the library is about to get the connection: it listens for errors then. */
+  /** Must be called immediately before the library gets the socket. From then on, the library listens for errors. */
   handOver(): void {
     // With a third listener Node would allocate room for seventeen more.
     this.stream.removeListener('error', failFilter);

@@ -20,8 +20,8 @@ const MAX_LINGER_BYTES = 64 * 1024;
 
 /**
  * Replaces `destroy` of this connection's stream: the first call closes the connection as described above, unless it is
- * broken or the client has closed its side, so that nothing more can arrive. The connection's watcher is told in a
- * later microtask.
+ * broken or the client has closed its side, so that nothing more can arrive. Shortly after that call, in a microtask,
+ * the watcher's `lingering` is called.
  */
 export function makeCloseLinger({ stream }: ConnectionFilter): void {
   stream.destroy = lingerFirst;

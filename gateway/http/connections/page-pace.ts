@@ -15,7 +15,7 @@ import { PAGE_HEADER } from '../../console/page-guard.js';
 export const PAGE_PAUSE: Milliseconds = 40;
 /** The pause is shorter if many calls wait, so that none of them waits for longer than this. */
 export const MAX_PAGE_WAIT: Milliseconds = 500;
-/** A pause that is never used up entirely: more calls start in each millisecond then. */
+/** The shortest pause. Timers can't be that short, so several calls start in a millisecond then. */
 const MIN_PAUSE: Milliseconds = 0.1;
 
 /** The parts of a request that tell whether a page reads by it. */
@@ -136,7 +136,7 @@ export class PagePace {
   }
 }
 
-/** Whether one of our pages asks for something; browsers send no such header by themselves, nor do other programs. */
+/** Whether the request is what one of our pages reads: only they send this header, unless a program imitates them. */
 function isPageRead({ method, headers }: RequestHead): boolean {
   return method === 'GET' && headers[PAGE_HEADER] !== undefined;
 }
