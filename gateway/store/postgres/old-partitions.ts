@@ -5,7 +5,8 @@
 import { Days } from '../../../proto/clock.js';
 import { MAX_DENSE_ID } from '../contract/log/log-position.js';
 import { CLOCK_ID_EPOCH_MS } from '../contract/slots/clock-id.js';
-import { idsOfDay, isLockTimeout, MAX_LOCK_WAIT } from './partitions.js';
+import { isLockTimeout, MAX_LOCK_WAIT } from './lock-wait.js';
+import { idsOfDay } from './partitions.js';
 import { idIn } from './position.js';
 import type { Sql } from './sql.js';
 

@@ -2,8 +2,9 @@
  * The partitions of the log: one for each day of ids. A gateway makes those of the next days at its start and each hour
  * (`PartitionKeeper`), and old days are dropped as a whole (`dropOldPartition`).
  */
-import { type Clock, Days, Hours, Seconds, type Timer } from '../../../proto/clock.js';
+import { type Clock, Days, Hours, type Timer } from '../../../proto/clock.js';
 import { CLOCK_ID_EPOCH_MS, lowestIdAt } from '../contract/slots/clock-id.js';
+import { isLockTimeout, MAX_LOCK_WAIT } from './lock-wait.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 import type { Sql } from './sql.js';
 
@@ -12,10 +13,6 @@ const DAYS_AHEAD = 3;
 const KEEP_INTERVAL = Hours(1);
 /** The advisory lock under which partitions are made, so that two gateways don't both make one. */
 const PARTITION_LOCK = 3;
-/** How long a change of partitions waits for reads of the log, while new reads and commits wait behind it. */
-export const MAX_LOCK_WAIT = Seconds(1);
-
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /** The table of a day. @param day days since the start of the clock of ids */
 export function partitionName(day: number): string {
@@ -104,10 +101,4 @@ export class PartitionKeeper {
         .then(() => this.#later());
     });
   }
-}
-
-/** Whether PostgreSQL gave up because others held a lock for longer than {@link MAX_LOCK_WAIT}. */
-export function isLockTimeout(error: unknown): boolean {
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
-  return code === LOCK_NOT_AVAILABLE || (cause !== undefined && isLockTimeout(cause));
 }

@@ -256,7 +256,7 @@ export class CommitLog {
    */
   async #execute(batch: CommitBatch): Promise<CommitResultRow | null> {
     this.#n += 1;
-    const parts = commitParts(batch, this.#n);
+    const parts = commitParts(batch, this.#n, this.#claim.ids.lastId);
     const statement = statementOf(parts);
     for (let tries = 1; ; tries += 1) {
       const { slot, epoch, session } = this.#claim;

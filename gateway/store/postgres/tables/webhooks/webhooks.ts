@@ -3,7 +3,7 @@
  * worker made before the change is refused.
  */
 import type { EventKey } from '../../../../webhooks/event-id.js';
-import { LOG_START, type LogPosition, movedAfter } from '../../../contract/log/log-position.js';
+import type { LogPosition } from '../../../contract/log/log-position.js';
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import type {
   AttemptedCounts,
@@ -24,6 +24,7 @@ import type { AttemptFigures, SummedAttempts } from '../../../contract/webhooks/
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { LogReads } from '../../log/log-reads.js';
+import { findFirstUplinkFrom, findPositionAt } from '../../log/time-search.js';
 import { idIn } from '../../position.js';
 import type { Sql } from '../../sql.js';
 import type { Writes } from '../../writes.js';
@@ -165,37 +166,11 @@ export class Webhooks implements WebhookStore {
   }
 
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
-    return (await this.#searchFrom(receivedAtMs, undefined)).firstId;
+    return await findFirstUplinkFrom(this.#read, receivedAtMs);
   }
 
   async findPositionAt(receivedAtMs: number): Promise<LogPosition> {
-    const slots = await this.#read.all<{ slot: number }>('SELECT slot FROM node ORDER BY slot');
-    let position = LOG_START;
-    for (const { slot } of slots) {
-      const { lastId } = await this.#searchFrom(receivedAtMs, slot);
-      if (lastId > 0) position = movedAfter(position, lastId);
-    }
-    return position;
-  }
-
-  /**
-   * A binary search in a slot or the whole log, since times of receipt grow with ids.
-   *
-   * @returns `firstId`: the first uplink received at that time or later, or a higher id than all if there is none;
-   * `lastId`: the last uplink before, 0 if there is none
-   */
-  async #searchFrom(receivedAtMs: number, slot: number | undefined): Promise<{ firstId: number; lastId: number }> {
-    const ofSlot = slot === undefined ? '' : 'AND slot = @slot';
-    const statement = `SELECT id, received_at_ms FROM uplink WHERE id >= @id ${ofSlot} ORDER BY id LIMIT 1`;
-    let [low, high, lastId] = [0, Number.MAX_SAFE_INTEGER, 0];
-    while (low < high) {
-      const middle = Math.floor(low + (high - low) / 2);
-      const row = await this.#read.get<{ id: number; received_at_ms: number }>(statement, { id: middle, slot });
-      if (row === undefined || row.received_at_ms >= receivedAtMs) high = middle;
-      else [low, lastId] = [row.id + 1, row.id];
-    }
-    const first = await this.#read.get<{ id: number }>(statement, { id: low, slot });
-    return { firstId: first?.id ?? lastId + 1, lastId };
+    return await findPositionAt(this.#read, receivedAtMs);
   }
 
   findEvent(key: EventKey): Promise<StoredUplink | null> {
