@@ -7,6 +7,7 @@ import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import { faultAt } from '../faults.js';
 import type { Device } from '../store/contract/devices/device.js';
+import type { LogPosition } from '../store/contract/log/log-position.js';
 import type { Merchant } from '../store/contract/merchants/merchant-store.js';
 import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { changedFilter, type FilterChange } from '../webhooks/filter-input.js';
@@ -97,19 +98,27 @@ export class Accounts {
     const { store, keys, clock, onWebhookUrl } = this.#parts;
     const secret = makeWebhookSecret();
     const { ordered, sinceMs } = request;
+    const merchant = await this.resolveMerchant(request.merchant);
     const url = await store.addWebhookUrl({
-      merchant: await this.resolveMerchant(request.merchant),
+      merchant,
       url: checkUrl(request.url),
       headersSealed: sealHeaders(keys, checkHeaders(request.headers ?? {})),
       secretSealed: keys.seal(secret),
       ordered,
       filter: changedFilter(request.filter ?? {}),
       ...checkLimits(request, clock.now()),
-      after: sinceMs === undefined ? undefined : await store.webhooks.findPositionAt(sinceMs),
+      after: sinceMs === undefined ? undefined : await this.#findPositionAt(merchant, sinceMs),
       nowMs: clock.now(),
     });
     onWebhookUrl(url);
     return { url, secret };
+  }
+
+  /** The position after a merchant's events received before this time; undefined if there is no such merchant. */
+  async #findPositionAt(merchantName: string, receivedAtMs: number): Promise<LogPosition | undefined> {
+    const { store } = this.#parts;
+    const merchant = (await store.listMerchants()).find(({ name }) => name === merchantName);
+    return merchant && (await store.webhooks.findPositionAt(merchant.id, receivedAtMs));
   }
 
   /**

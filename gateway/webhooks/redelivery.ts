@@ -133,15 +133,14 @@ export class Redelivery {
     const wantedUrls = urls.filter(({ id }) => urlId === undefined || id === urlId);
     if (urlId !== undefined && wantedUrls.length === 0) throw noSuchWebhook(urlId);
     if (urlId !== undefined) wantedUrls.forEach(requireActive);
-    // Uplinks are in the log in the order of receipt, so the time range is between two positions.
-    const after = await store.webhooks.findPositionAt(sinceMs);
-    const before = await store.webhooks.findPositionAt(untilMs);
     const recovered: Recovered[] = [];
-    for (const url of wantedUrls)
-      recovered.push({
-        urlId: url.id,
-        events: url.state === 'active' ? await this.#recoverAt(url, after, before) : null,
-      });
+    for (const url of wantedUrls) {
+      // Uplinks are in the log in the order of receipt, so the time range is between two positions.
+      const positions = [sinceMs, untilMs].map((atMs) => store.webhooks.findPositionAt(url.merchantId, atMs));
+      const [after, before] = (await Promise.all(positions)) as [LogPosition, LogPosition];
+      const events = url.state === 'active' ? await this.#recoverAt(url, after, before) : null;
+      recovered.push({ urlId: url.id, events });
+    }
     return recovered;
   }
 

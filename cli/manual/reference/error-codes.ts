@@ -137,7 +137,10 @@ const STARTS: ErrorGroup = {
     ['tls-file', 'The certificate or its key can’t be read, or they don’t belong together.'],
     ['bad-token-file', 'The file has no operator’s token.'],
     ['secret-file', 'A file with a secret can’t be read or written.'],
-    ['data-in-use', 'Another gateway uses the data folder or the database: stop it first.'],
+    [
+      'data-in-use',
+      'Another gateway uses the data folder or the database: stop it first. Or a dump reads it during an upgrade.',
+    ],
     ['data-open', 'Others may write to the data folder: its owner has to restrict it.'],
     ['data-unwritable', 'The data folder can’t be written.'],
     ['bad-key', 'The key file holds no key.'],

@@ -181,8 +181,8 @@ export interface WebhookStore {
    * the order of ids ({@link DeliveryFilter}).
    */
   findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
-  /** Returns the position after the uplinks received before this time. */
-  findPositionAt(receivedAtMs: number): Promise<LogPosition>;
+  /** Returns the position after the merchant's events received before this time. */
+  findPositionAt(merchantId: number, receivedAtMs: number): Promise<LogPosition>;
   /** Returns the event with this key; null if the log has none, or the key's MAC is not the lock's. */
   findEvent(key: EventKey): Promise<StoredUplink | null>;
   /** Returns those of the events that pass a filter, by the present labels of their locks. */

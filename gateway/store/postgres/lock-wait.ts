@@ -2,15 +2,19 @@
  * Waits for locks of tables. A statement that changes a table waits for all statements that read it, and those that
  * come later, commits too, wait behind it: so it must give up soon, and try again.
  */
-import { Seconds } from '../../../proto/clock.js';
 
-/** For how long such a statement waits (`lock_timeout`). */
-export const MAX_LOCK_WAIT = Seconds(1);
+/**
+ * Limits such waits in a transaction: to a little more than the time after which the server ends an autovacuum that
+ * holds the table, and finds a deadlock (`deadlock_timeout`, 1 s unless it was changed).
+ */
+export const LIMIT_LOCK_WAIT = `SELECT set_config('lock_timeout',
+  (extract(epoch FROM current_setting('deadlock_timeout')::interval) * 1000 + 500)::int::text, true)`;
 
 const LOCK_NOT_AVAILABLE = '55P03';
+const DEADLOCK = '40P01';
 
-/** Whether PostgreSQL gave up because others held a lock for longer than {@link MAX_LOCK_WAIT}. */
+/** Whether PostgreSQL gave up waiting for a lock: for too long, or since its holder waited for this transaction. */
 export function isLockTimeout(error: unknown): boolean {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
-  return code === LOCK_NOT_AVAILABLE || (cause !== undefined && isLockTimeout(cause));
+  return code === LOCK_NOT_AVAILABLE || code === DEADLOCK || (cause !== undefined && isLockTimeout(cause));
 }

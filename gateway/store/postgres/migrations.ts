@@ -9,7 +9,7 @@ import { MOVED } from './migrations/0003-moved.js';
 import { EPOCHS } from './migrations/0004-epochs.js';
 import { FINDING_INDEX } from './migrations/0005-finding-index.js';
 import { USAGE_MARKS } from './migrations/0006-usage-marks.js';
-import { LAST_IDS } from './migrations/0007-last-ids.js';
+import { SLOT_INDEX } from './migrations/0007-slot-index.js';
 
 export interface Step {
   readonly name: string;
@@ -23,5 +23,5 @@ export const STEPS: readonly Step[] = [
   { name: '0004-epochs', sql: EPOCHS },
   { name: '0005-finding-index', sql: FINDING_INDEX },
   { name: '0006-usage-marks', sql: USAGE_MARKS },
-  { name: '0007-last-ids', sql: LAST_IDS },
+  { name: '0007-slot-index', sql: SLOT_INDEX },
 ];

@@ -11,7 +11,6 @@ import { ClockIds } from '../contract/slots/clock-id.js';
 import type { Connections, WatchedClient } from './connections/connections.js';
 import { type EpochToEnd, endEpoch, randomNumber } from './epoch-end.js';
 import { ADVISORY_LOCKS } from './migrate.js';
-import { endOfSlot } from './position.js';
 
 /** Several gateways use the slots from 1 on, a gateway alone only 1; 0 is for engines that number uplinks 1, 2, 3 … */
 const LAST_SLOT = SLOT_COUNT - 1;
@@ -62,7 +61,7 @@ export async function claimSlot(connections: Connections, version: string, isSha
     );
     const start = await sql.get<{ id: number; now_ms: number }>(
       `SELECT greatest(
-           ${endOfSlot('@slot::bigint')}, (SELECT max(id) FROM url_cursor WHERE slot = @slot),
+           (SELECT max(id) FROM uplink), (SELECT max(id) FROM url_cursor WHERE slot = @slot),
            (SELECT max(until_id) FROM webhook_gap WHERE slot = @slot),
            (SELECT closed_id FROM node_beat WHERE slot = @slot), 0) AS id,
          extract(epoch FROM clock_timestamp()) * 1000 AS now_ms`,

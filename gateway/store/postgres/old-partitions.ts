@@ -5,7 +5,7 @@
 import { Days } from '../../../proto/clock.js';
 import { MAX_DENSE_ID } from '../contract/log/log-position.js';
 import { CLOCK_ID_EPOCH_MS } from '../contract/slots/clock-id.js';
-import { isLockTimeout, MAX_LOCK_WAIT } from './lock-wait.js';
+import { isLockTimeout, LIMIT_LOCK_WAIT } from './lock-wait.js';
 import { idsOfDay } from './partitions.js';
 import { idIn } from './position.js';
 import type { Sql } from './sql.js';
@@ -97,7 +97,7 @@ async function deleteOf(sql: Sql, table: string, { ids: [from, to] }: Partition)
 async function drop(sql: Sql, name: string): Promise<boolean> {
   await sql.run('SAVEPOINT before_drop');
   try {
-    await sql.run(`SET LOCAL lock_timeout = ${MAX_LOCK_WAIT}`);
+    await sql.get(LIMIT_LOCK_WAIT);
     await sql.run(`DROP TABLE ${name}`);
     return true;
   } catch (error) {

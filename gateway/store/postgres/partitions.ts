@@ -4,7 +4,7 @@
  */
 import { type Clock, Days, Hours, type Timer } from '../../../proto/clock.js';
 import { CLOCK_ID_EPOCH_MS, lowestIdAt } from '../contract/slots/clock-id.js';
-import { isLockTimeout, MAX_LOCK_WAIT } from './lock-wait.js';
+import { isLockTimeout, LIMIT_LOCK_WAIT } from './lock-wait.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 import type { Sql } from './sql.js';
 
@@ -31,7 +31,7 @@ export async function ensurePartitions(sql: Sql): Promise<void> {
     locks: ADVISORY_LOCKS,
     lock: PARTITION_LOCK,
   });
-  await sql.run(`SET LOCAL lock_timeout = ${MAX_LOCK_WAIT}`);
+  await sql.get(LIMIT_LOCK_WAIT);
   const row = await sql.get<{ now_ms: number }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now_ms');
   const today = Math.floor(((row?.now_ms ?? 0) - CLOCK_ID_EPOCH_MS) / Days(1));
   for (let ahead = 0; ahead < DAYS_AHEAD; ahead += 1) await ensureDay(sql, today + ahead);

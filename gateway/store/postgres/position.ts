@@ -28,22 +28,13 @@ export function slotOfId(id: string): string {
   return `(CASE WHEN ${id} <= ${MAX_DENSE_ID} THEN ${DENSE_SLOT} ELSE ${id} % ${SLOT_COUNT} END)`;
 }
 
-/**
- * The end of a slot, in SQL: its last stored id, or a higher one that no uplink will have; NULL or 0 if it is empty. It
- * is in the marks of the slot's commits. If an older version added marks, which have no id, the log is searched from
- * its end: that takes long only if the slot has had no uplink for long.
- */
-export function endOfSlot(slot: string): string {
-  return `CASE WHEN ${slot} = ${DENSE_SLOT} THEN (SELECT max(id) FROM uplink WHERE id <= ${MAX_DENSE_ID})
-    WHEN EXISTS (SELECT 1 FROM commit_mark m WHERE m.slot = ${slot} AND m.last_id IS NULL)
-    THEN (SELECT u.id FROM uplink u WHERE u.slot = ${slot} ORDER BY u.id DESC LIMIT 1)
-    ELSE (SELECT max(m.last_id) FROM commit_mark m WHERE m.slot = ${slot}) END`;
-}
-
-/** Returns the end of the log: of each slot that is not empty, its end ({@link endOfSlot}). */
-export async function endOfLog(sql: Sql): Promise<LogPosition> {
+/** Returns the end of a merchant's log: of each slot, the id of the last event of that merchant. */
+export async function endOfLog(sql: Sql, merchantId: number): Promise<LogPosition> {
   const rows = await sql.all<{ slot: number; id: number | null }>(
-    `SELECT s.slot, ${endOfSlot('s.slot')} AS id FROM node s ORDER BY s.slot`,
+    `SELECT s.slot, (SELECT u.id FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot AND u.kind > 0
+       ORDER BY u.id DESC LIMIT 1) AS id
+     FROM node s ORDER BY s.slot`,
+    { merchantId },
   );
-  return new Map(rows.flatMap(({ slot, id }) => (id === null || id <= 0 ? [] : [[slot, id]])));
+  return new Map(rows.flatMap(({ slot, id }) => (id === null ? [] : [[slot, id]])));
 }

@@ -256,7 +256,7 @@ export class CommitLog {
    */
   async #execute(batch: CommitBatch): Promise<CommitResultRow | null> {
     this.#n += 1;
-    const parts = commitParts(batch, this.#n, this.#claim.ids.lastId);
+    const parts = commitParts(batch, this.#n);
     const statement = statementOf(parts);
     for (let tries = 1; ; tries += 1) {
       const { slot, epoch, session } = this.#claim;
@@ -345,10 +345,11 @@ export class CommitLog {
     const quarantined = [...new Set(batch.quarantined.map(({ deviceId }) => deviceId))];
     if (quarantined.length > 0) await trim('quarantine', quarantined, MAX_QUARANTINED_PER_LOCK);
     if (this.#n % RETAINED_MARKS === 0)
-      await sql.run('DELETE FROM commit_mark WHERE slot = @slot AND (epoch <> @epoch OR n < @oldest)', {
-        slot,
-        epoch,
-        oldest: this.#n - RETAINED_MARKS,
-      });
+      // Only under its own epoch: a late statement must not delete the marks of the slot's next owner.
+      await sql.run(
+        `DELETE FROM commit_mark m USING (SELECT 1 FROM node WHERE slot = @slot AND epoch = @epoch) f
+         WHERE m.slot = @slot AND (m.epoch <> @epoch OR m.n < @oldest)`,
+        { slot, epoch, oldest: this.#n - RETAINED_MARKS },
+      );
   }
 }

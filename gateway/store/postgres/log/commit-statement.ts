@@ -47,13 +47,12 @@ function storable(text: string | null): string | null {
   return text === null ? null : text.replaceAll('\0', '\uFFFD');
 }
 
-function markPart(n: number, lastId: number): Part {
+function markPart(n: number): Part {
   return {
     name: 'mark',
-    sql: `INSERT INTO commit_mark (slot, epoch, n, last_id)
-      SELECT @slot, @epoch, @n::bigint, @last_id::bigint FROM f RETURNING 1`,
+    sql: `INSERT INTO commit_mark (slot, epoch, n) SELECT @slot, @epoch, @n::bigint FROM f RETURNING 1`,
     result: '(SELECT count(*) FROM mark) AS marks',
-    values: { n, last_id: lastId },
+    values: { n },
   };
 }
 
@@ -261,13 +260,9 @@ function commandPart({ commands }: CommitBatch): Part {
   };
 }
 
-/**
- * The parts that write a batch; the first one marks that the commit, the `n`-th of the epoch, is stored.
- *
- * @param lastId the last id that was given in the slot, which the batch's are not above
- */
-export function commitParts(batch: CommitBatch, n: number, lastId: number): Part[] {
-  const parts = [markPart(n, lastId)];
+/** The parts that write a batch; the first one marks that the commit, the `n`-th of the epoch, is stored. */
+export function commitParts(batch: CommitBatch, n: number): Part[] {
+  const parts = [markPart(n)];
   const hasStaged = batch.uplinks.some(({ stagedId }) => stagedId > 0);
   if (hasStaged) parts.push(stagedPart(batch));
   if (batch.uplinks.length > 0) parts.push(uplinkPart(batch, hasStaged));

@@ -72,7 +72,7 @@ t.test('each part of a commit, alone and in the whole, writes nothing under an e
   const node = await read.get<{ slot: number; epoch: number; session: number }>('SELECT * FROM node');
   const before = await state();
   const commitNumber = 1_000;
-  const parts = commitParts(fullBatch(), commitNumber, 9);
+  const parts = commitParts(fullBatch(), commitNumber);
   t.equal(parts.length, 9, 'the batch has every part');
   const wrongClaims = [{ epoch: (node?.epoch ?? 0) + 1 }, { session: (node?.session ?? 0) + 1 }, { slot: 9 }];
   // The part of uplinks (u) refers to that of staged events, so these two are run together.

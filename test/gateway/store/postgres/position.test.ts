@@ -1,8 +1,11 @@
 /** Places in a log that several gateways on PostgreSQL write: its end, and the place of a time. */
 import t from 'tap';
+import type { LogPosition } from '../../../../gateway/store/contract/log/log-position.js';
+import { lowestIdAt } from '../../../../gateway/store/contract/slots/clock-id.js';
 import type { Store } from '../../../../gateway/store/contract/store.js';
 import type { WebhookUrl } from '../../../../gateway/store/contract/webhooks/webhook-url.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
+import { Minutes, systemClock } from '../../../../proto/clock.js';
 import { testMac } from '../../../helpers/gateway/test-gateway.js';
 import { postgresMissing } from '../../../helpers/store/postgres/server.js';
 import { TestDatabases } from '../../../helpers/store/postgres/test-database.js';
@@ -14,6 +17,7 @@ const options = { skip: postgresMissing ?? false };
 const databases = new TestDatabases(t);
 
 interface TwoGateways {
+  readonly url: string;
   readonly stores: readonly [Store, Store];
   /** Runs a statement in the database. */
   readonly query: (sql: string) => Promise<readonly Record<string, unknown>[]>;
@@ -28,7 +32,8 @@ async function twoGateways(test: Teardown): Promise<TwoGateways> {
   test.teardown(() => second.close());
   const server = await databases.server();
   const name = new URL(await databases.urlOf(folder)).pathname.slice(1);
-  return { stores: [first, second], query: (sql) => server.query(name, sql) };
+  const url = await databases.urlOf(folder);
+  return { url, stores: [first, second], query: (sql) => server.query(name, sql) };
 }
 
 /** Stores an uplink of the lock of the first or second gateway. */
@@ -45,40 +50,53 @@ async function addUrl({ stores: [store] }: TwoGateways): Promise<WebhookUrl> {
 
 /** The times of receipt of the merchant's events after a place, in the order of time. */
 async function timesAfter({ stores: [store] }: TwoGateways, timeMs: number): Promise<number[]> {
-  const events = await store.readEvents(1, await store.webhooks.findPositionAt(timeMs), 100);
+  const events = await store.readEvents(1, await store.webhooks.findPositionAt(1, timeMs), 100);
   return events.map(({ receivedAtMs }) => receivedAtMs).sort((one, other) => one - other);
 }
 
-/** The highest id of each slot of the log. */
-async function highestIds({ query }: TwoGateways): Promise<Map<number, number>> {
-  const rows = await query('SELECT slot, max(id) AS id FROM uplink GROUP BY slot ORDER BY slot');
-  return new Map(rows.map(({ slot, id }) => [Number(slot), Number(id)]));
-}
-
-t.test('the end of the log is read from marks of commits, also those of older versions', options, async (t) => {
-  const two = await twoGateways(t);
-  // A new URL starts at the end.
-  const end = async () => (await addUrl(two)).cursor;
-  t.same(await end(), new Map(), 'an empty log');
-  for (const [sequence, gateway] of ([0, 1, 0, 0] as const).entries()) await put(two, gateway, sequence, 1000);
-  t.equal((await highestIds(two)).size, 2);
-  t.same(await end(), await highestIds(two));
-  // As a gateway of the version before stores it: its mark has no id.
-  const newest = '(SELECT max(n) FROM commit_mark WHERE slot = 1)';
-  await two.query(`UPDATE commit_mark SET last_id = CASE WHEN n < ${newest} THEN 1 END WHERE slot = 1`);
-  t.same(await end(), await highestIds(two), 'an old mark has no id: the log is searched');
-});
-
 t.test('a new URL gets what is stored after it, of all gateways', options, async (t) => {
   const two = await twoGateways(t);
-  for (const gateway of [0, 1] as const) await put(two, gateway, 1, 1000);
+  for (const sequence of [1, 2]) for (const gateway of [0, 1] as const) await put(two, gateway, sequence, 1000);
   const url = await addUrl(two);
-  for (const gateway of [1, 0] as const) await put(two, gateway, 2, 2000 + gateway);
+  for (const gateway of [1, 0] as const) await put(two, gateway, 3, 2000 + gateway);
   const events = await two.stores[0].readEvents(1, url.cursor, 100);
   t.same(events.map(({ receivedAtMs }) => receivedAtMs).sort(), [2000, 2001]);
 });
 
-t.test('the place of a time is exact in each slot, though a gateway’s clock is seconds ahead', options, async (t) => {
+t.test(
+  'a URL that is enabled again gets what is stored after it, and what came before can be recovered',
+  options,
+  async (t) => {
+    const two = await twoGateways(t);
+    const { id } = await addUrl(two);
+    const [{ webhooks }] = two.stores;
+    await webhooks.change(id, { disabledWhy: 'status 410' });
+    for (const gateway of [0, 1] as const) await put(two, gateway, 1, 1000 + gateway);
+    const { cursor } = await webhooks.change(id, { disabledWhy: null });
+    t.same(await two.stores[0].readEvents(1, cursor, 100), []);
+    for (const gateway of [1, 0] as const) await put(two, gateway, 2, 2000 + gateway);
+    const events = await two.stores[0].readEvents(1, cursor, 100);
+    t.same(events.map(({ receivedAtMs }) => receivedAtMs).sort(), [2000, 2001]);
+    const [after, before] = await Promise.all([1001, 2001].map((atMs) => webhooks.findPositionAt(1, atMs)));
+    const step = { after: after as LogPosition, before: before as LogPosition, limit: 10, nowMs: 1 };
+    t.match(await webhooks.recover(id, step), { count: 1 }, 'only the second one of those that it missed');
+  },
+);
+
+t.test('a gateway’s ids are above all that are stored, though the database’s clock went back', options, async (t) => {
+  const two = await twoGateways(t);
+  await put(two, 0, 1, 1000);
+  // As if the ids had been given half an hour from now, before a failover to a server whose clock is behind.
+  const ahead = lowestIdAt(systemClock.now() + Minutes(30), 0);
+  await two.query(`UPDATE uplink SET id = ${ahead} + slot`);
+  const third = await openPostgresStore(two.url, { isShared: true });
+  t.teardown(() => third.close());
+  await third.append(commit(uplink(2, { deviceId: 2, credentialId: 2 })));
+  const [{ lowest } = {}] = await two.query('SELECT min(id) AS lowest FROM uplink WHERE device_id = 2');
+  t.ok(Number(lowest) > ahead);
+});
+
+t.test('the place of a time is exact in each slot, though a gateway’s clock is ahead', options, async (t) => {
   const two = await twoGateways(t);
   // The second gateway's clock is 3 s ahead.
   for (let second = 0; second < 8; second += 1) {

@@ -59,7 +59,7 @@ export async function addUrl(sql: Sql, url: NewWebhookUrl): Promise<WebhookUrl> 
   );
   if (merchant === undefined) throw noSuchMerchant(url.merchant);
   if (merchant.closed_at_ms !== null) throw merchantClosed(url.merchant);
-  const end = await endOfLog(sql);
+  const end = await endOfLog(sql, merchant.id);
   const start = url.after === undefined ? end : lowerOf(url.after, end);
   const row = {
     ...newUrlColumns(url, merchant.id),
@@ -127,7 +127,7 @@ export async function changeUrl(sql: Sql, urlId: number, change: WebhookChange):
   const changed = {
     ...changedUrlColumns(change, isBeingEnabled),
     ...(filter !== undefined &&
-      filterColumns(filter, await readFilteredAfter(sql, urlId), cursor, await endOfLog(sql))),
+      filterColumns(filter, await readFilteredAfter(sql, urlId), cursor, await endOfLog(sql, before.merchantId))),
   };
   const changes = ['version = version + 1', ...Object.keys(changed).map((name) => `${name} = @${name}`)];
   await sql.run(`UPDATE webhook_url SET ${changes.join(', ')} WHERE id = @urlId`, { ...changed, urlId });
@@ -135,8 +135,8 @@ export async function changeUrl(sql: Sql, urlId: number, change: WebhookChange):
 }
 
 /** Moves a URL's cursor to the end of the log, and records which uplinks it passed. */
-async function passGap(sql: Sql, { id: urlId, cursor }: WebhookUrl): Promise<void> {
-  const end = await endOfLog(sql);
+async function passGap(sql: Sql, { id: urlId, merchantId, cursor }: WebhookUrl): Promise<void> {
+  const end = await endOfLog(sql, merchantId);
   for (const [slot, untilId] of end) {
     const afterId = idInSlot(cursor, slot);
     if (untilId > afterId)

@@ -3,7 +3,7 @@
  * worker made before the change is refused.
  */
 import type { EventKey } from '../../../../webhooks/event-id.js';
-import type { LogPosition } from '../../../contract/log/log-position.js';
+import { LOG_START, type LogPosition, movedAfter } from '../../../contract/log/log-position.js';
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import type {
   AttemptedCounts,
@@ -24,7 +24,6 @@ import type { AttemptFigures, SummedAttempts } from '../../../contract/webhooks/
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { LogReads } from '../../log/log-reads.js';
-import { findFirstUplinkFrom, findPositionAt } from '../../log/time-search.js';
 import { idIn } from '../../position.js';
 import type { Sql } from '../../sql.js';
 import type { Writes } from '../../writes.js';
@@ -166,11 +165,40 @@ export class Webhooks implements WebhookStore {
   }
 
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
-    return await findFirstUplinkFrom(this.#read, receivedAtMs);
+    return (await this.#searchFrom(receivedAtMs, undefined)).firstId;
   }
 
-  async findPositionAt(receivedAtMs: number): Promise<LogPosition> {
-    return await findPositionAt(this.#read, receivedAtMs);
+  async findPositionAt(merchantId: number, receivedAtMs: number): Promise<LogPosition> {
+    const slots = await this.#read.all<{ slot: number }>('SELECT slot FROM node ORDER BY slot');
+    let position = LOG_START;
+    for (const { slot } of slots) {
+      const { lastId } = await this.#searchFrom(receivedAtMs, { merchantId, slot });
+      if (lastId > 0) position = movedAfter(position, lastId);
+    }
+    return position;
+  }
+
+  /**
+   * A binary search in the whole log, or among a merchant's events of a slot, since times of receipt grow with ids.
+   *
+   * @returns `firstId`: the first uplink received at that time or later, or a higher id than all if there is none;
+   * `lastId`: the last uplink before, 0 if there is none
+   */
+  async #searchFrom(
+    receivedAtMs: number,
+    among: { readonly merchantId: number; readonly slot: number } | undefined,
+  ): Promise<{ firstId: number; lastId: number }> {
+    const isAmong = among === undefined ? '' : 'AND merchant_id = @merchantId AND slot = @slot AND kind > 0';
+    const statement = `SELECT id, received_at_ms FROM uplink WHERE id >= @id ${isAmong} ORDER BY id LIMIT 1`;
+    let [low, high, lastId] = [0, Number.MAX_SAFE_INTEGER, 0];
+    while (low < high) {
+      const middle = Math.floor(low + (high - low) / 2);
+      const row = await this.#read.get<{ id: number; received_at_ms: number }>(statement, { id: middle, ...among });
+      if (row === undefined || row.received_at_ms >= receivedAtMs) high = middle;
+      else [low, lastId] = [row.id + 1, row.id];
+    }
+    const first = await this.#read.get<{ id: number }>(statement, { id: low, ...among });
+    return { firstId: first?.id ?? lastId + 1, lastId };
   }
 
   findEvent(key: EventKey): Promise<StoredUplink | null> {

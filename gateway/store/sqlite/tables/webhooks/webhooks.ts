@@ -127,7 +127,7 @@ export class SqliteWebhooks implements WebhookStore {
     return storeCall('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
   }
 
-  async findPositionAt(receivedAtMs: number): Promise<LogPosition> {
+  async findPositionAt(_merchantId: number, receivedAtMs: number): Promise<LogPosition> {
     return positionAfter((await this.findFirstUplinkFrom(receivedAtMs)) - 1);
   }
 
