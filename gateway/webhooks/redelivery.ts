@@ -133,13 +133,18 @@ export class Redelivery {
     const wantedUrls = urls.filter(({ id }) => urlId === undefined || id === urlId);
     if (urlId !== undefined && wantedUrls.length === 0) throw noSuchWebhook(urlId);
     if (urlId !== undefined) wantedUrls.forEach(requireActive);
+    // Uplinks are in the log in the order of receipt, so the time range is between two positions.
+    const ranges = new Map<number, readonly [after: LogPosition, before: LogPosition]>();
     const recovered: Recovered[] = [];
     for (const url of wantedUrls) {
-      // Uplinks are in the log in the order of receipt, so the time range is between two positions.
-      const positions = [sinceMs, untilMs].map((atMs) => store.webhooks.findPositionAt(url.merchantId, atMs));
-      const [after, before] = (await Promise.all(positions)) as [LogPosition, LogPosition];
-      const events = url.state === 'active' ? await this.#recoverAt(url, after, before) : null;
-      recovered.push({ urlId: url.id, events });
+      const { id, merchantId, state } = url;
+      if (state === 'active' && !ranges.has(merchantId))
+        ranges.set(merchantId, [
+          await store.webhooks.findPositionAt(merchantId, sinceMs),
+          await store.webhooks.findPositionAt(merchantId, untilMs),
+        ]);
+      const range = state === 'active' ? ranges.get(merchantId) : undefined;
+      recovered.push({ urlId: id, events: range ? await this.#recoverAt(url, ...range) : null });
     }
     return recovered;
   }

@@ -139,7 +139,7 @@ const STARTS: ErrorGroup = {
     ['secret-file', 'A file with a secret can’t be read or written.'],
     [
       'data-in-use',
-      'Another gateway uses the data folder or the database: stop it first. Or a dump reads it during an upgrade.',
+      'Another gateway uses the data folder or the database: stop it. Or an upgrade waits for a dump: try again later.',
     ],
     ['data-open', 'Others may write to the data folder: its owner has to restrict it.'],
     ['data-unwritable', 'The data folder can’t be written.'],

@@ -4,11 +4,11 @@
  */
 
 /**
- * Limits such waits in a transaction: to a little more than the time after which the server ends an autovacuum that
- * holds the table, and finds a deadlock (`deadlock_timeout`, 1 s unless it was changed).
+ * Limits each such wait in a transaction: to half a second more than the time after which the server ends an autovacuum
+ * that holds the table, and finds a deadlock (`deadlock_timeout`, 1 s unless it was changed); but to 3 s at most.
  */
-export const LIMIT_LOCK_WAIT = `SELECT set_config('lock_timeout',
-  (extract(epoch FROM current_setting('deadlock_timeout')::interval) * 1000 + 500)::int::text, true)`;
+export const LIMIT_LOCK_WAIT = `SELECT set_config('lock_timeout', least(3000,
+  extract(epoch FROM current_setting('deadlock_timeout')::interval) * 1000 + 500)::int::text, true)`;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK = '40P01';

@@ -1,8 +1,8 @@
 /**
  * The claim of a slot: the number in which this process writes its part of the log. The claim's epoch and session are
  * random numbers that never return, and every write joins a row with both (fence.ts). Whoever claims a slot ends the
- * epoch before it, and starts above all ids that were given in the slot. A gateway's beat is a time in its row that it
- * renews each second.
+ * epoch before it, and starts above all ids in the log. A gateway's beat is a time in its row that it renews each
+ * second.
  */
 import { monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';

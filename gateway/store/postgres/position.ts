@@ -28,11 +28,17 @@ export function slotOfId(id: string): string {
   return `(CASE WHEN ${id} <= ${MAX_DENSE_ID} THEN ${DENSE_SLOT} ELSE ${id} % ${SLOT_COUNT} END)`;
 }
 
-/** Returns the end of a merchant's log: of each slot, the id of the last event of that merchant. */
+/**
+ * Returns the end of a merchant's log: of each slot, the id of the last event of that merchant. Only the index of
+ * merchants' events has the order in which it is searched. With the order by ids alone PostgreSQL might walk through
+ * the events of all merchants.
+ */
 export async function endOfLog(sql: Sql, merchantId: number): Promise<LogPosition> {
   const rows = await sql.all<{ slot: number; id: number | null }>(
-    `SELECT s.slot, (SELECT u.id FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot AND u.kind > 0
-       ORDER BY u.id DESC LIMIT 1) AS id
+    `SELECT s.slot, (SELECT CASE WHEN u.merchant_id = @merchantId AND u.slot = s.slot THEN u.id END FROM (
+       SELECT merchant_id, slot, id FROM uplink
+       WHERE (merchant_id, slot, id) <= (@merchantId::bigint, s.slot, ${Number.MAX_SAFE_INTEGER}) AND kind > 0
+       ORDER BY merchant_id DESC, slot DESC, id DESC LIMIT 1) u) AS id
      FROM node s ORDER BY s.slot`,
     { merchantId },
   );

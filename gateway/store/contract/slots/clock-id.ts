@@ -49,7 +49,7 @@ export class ClockIds {
   #lastCounter: number;
 
   /**
-   * @param startAbove all ids are above this one: the highest of the slot's ids in the log, of those in the cursors of
+   * @param startAbove all ids are above this one: the highest of the ids in the log, of the slot's in the cursors of
    *   webhook URLs, and of the id up to which the slot's former owner could still write
    * @throws RangeError if `slot` is not the slot of a writer
    */
@@ -60,7 +60,7 @@ export class ClockIds {
     this.#lastCounter = counterOf(startAbove);
   }
 
-  /** The last id; if none was made, the highest id of the slot that is not above the start. */
+  /** The last id; if none was made, one that is below all that will be made. */
   get lastId(): number {
     return this.#lastCounter * SLOT_COUNT + this.#slot;
   }

@@ -3,7 +3,7 @@
  * counts only what passes it.
  */
 import t from 'tap';
-import { positionAfter } from '../../../../gateway/store/contract/log/log-position.js';
+import { positionAfter, slotOf } from '../../../../gateway/store/contract/log/log-position.js';
 import type { AttemptRecord } from '../../../../gateway/store/contract/webhooks/delivery.js';
 import { NO_FILTER, type WebhookFilter } from '../../../../gateway/store/contract/webhooks/webhook-filter.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
@@ -11,6 +11,7 @@ import type { Ping } from '../../../../proto/wire/ping.js';
 import { testBytes } from '../../../helpers/gateway/test-gateway.js';
 import { postgresMissing } from '../../../helpers/store/postgres/server.js';
 import { TestDatabases } from '../../../helpers/store/postgres/test-database.js';
+import { TwoGateways } from '../../../helpers/store/postgres/two-gateways.js';
 import { commit, HASH, uplink, withLock } from '../contract/contract-store.js';
 
 t.setTimeout(170_000);
@@ -19,6 +20,7 @@ const databases = new TestDatabases(t);
 /** More than one page of events, of which every third is a theft. */
 const EVENTS = 3_000;
 const THEFT = { kind: 'cellular', reason: 'REASON_THEFT', firmwareVersion: '2', position: null } as Partial<Ping>;
+const ONLY_PINGS: WebhookFilter = { ...NO_FILTER, events: ['ping'] };
 const ONLY_THEFT: WebhookFilter = { ...NO_FILTER, reasons: ['REASON_THEFT'] };
 
 function attempt(urlId: number, uplinkId: number): AttemptRecord {
@@ -52,4 +54,30 @@ t.test('events after the cursor without an outcome are counted, once each', opti
   t.match(all, { behind: EVENTS - 110 - 1, pending: 1, dead: 0, oldestReceivedAtMs });
   const theftsAfter = uplinks.slice(110).filter((_, index) => index % 3 === 0).length;
   t.match(thefts, { behind: theftsAfter, pending: 1, oldestReceivedAtMs });
+});
+
+t.test('what two gateways stored is counted from the cursor of each', options, async (t) => {
+  const two = await TwoGateways.open(t, databases);
+  for (const filter of [undefined, ONLY_PINGS]) await two.addUrl(filter);
+  for (let sequence = 1; sequence <= 6; sequence += 1)
+    for (const gateway of [0, 1] as const) await two.put(gateway, sequence, 1000 + sequence);
+  const [store] = two.stores;
+  const ids = (await store.readEvents(1, new Map(), 100)).map(({ id }) => id);
+  const idsOf = (slot: number) => ids.filter((id) => slotOf(id) === slot);
+  const slots = [...new Set(ids.map(slotOf))];
+  t.equal(slots.length, 2);
+  // The cursor is after the second uplink of one gateway, and after the fifth of the other.
+  const [slow, fast] = slots as [number, number];
+  const cursor = new Map([
+    [slow, idsOf(slow)[1] as number],
+    [fast, idsOf(fast)[4] as number],
+  ]);
+  t.same(await store.ownership.urls.claim([2, 3]), [2, 3]);
+  for (const urlId of [2, 3]) {
+    // As the URL's worker does, which learns the URL's version.
+    await store.webhooks.find(urlId);
+    t.same(await store.recordProgress([{ urlId, attempts: [], cursor }]), { refusedUrlIds: [] });
+  }
+  for (const backlog of (await store.readFigures()).backlogs.slice(1))
+    t.match(backlog, { behind: 4 + 1, pending: 0, oldestReceivedAtMs: 1003 }, `URL ${backlog.urlId}`);
 });

@@ -2,51 +2,16 @@
 import t from 'tap';
 import type { LogPosition } from '../../../../gateway/store/contract/log/log-position.js';
 import { lowestIdAt } from '../../../../gateway/store/contract/slots/clock-id.js';
-import type { Store } from '../../../../gateway/store/contract/store.js';
-import type { WebhookUrl } from '../../../../gateway/store/contract/webhooks/webhook-url.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
 import { Minutes, systemClock } from '../../../../proto/clock.js';
-import { testMac } from '../../../helpers/gateway/test-gateway.js';
 import { postgresMissing } from '../../../helpers/store/postgres/server.js';
 import { TestDatabases } from '../../../helpers/store/postgres/test-database.js';
-import type { Teardown } from '../../../helpers/store/temp-folder.js';
-import { commit, HASH, uplink, withLock } from '../contract/contract-store.js';
+import { TwoGateways } from '../../../helpers/store/postgres/two-gateways.js';
+import { commit, uplink } from '../contract/contract-store.js';
 
 t.setTimeout(170_000);
 const options = { skip: postgresMissing ?? false };
 const databases = new TestDatabases(t);
-
-interface TwoGateways {
-  readonly url: string;
-  readonly stores: readonly [Store, Store];
-  /** Runs a statement in the database. */
-  readonly query: (sql: string) => Promise<readonly Record<string, unknown>[]>;
-}
-
-/** Two gateways' stores on one database, with a lock each: numbers 1 and 2. */
-async function twoGateways(test: Teardown): Promise<TwoGateways> {
-  const open = async (folder: string) => await openPostgresStore(await databases.urlOf(folder), { isShared: true });
-  const { store: first, folder } = await withLock(test, open);
-  await first.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
-  const second = await open(folder);
-  test.teardown(() => second.close());
-  const server = await databases.server();
-  const name = new URL(await databases.urlOf(folder)).pathname.slice(1);
-  const url = await databases.urlOf(folder);
-  return { url, stores: [first, second], query: (sql) => server.query(name, sql) };
-}
-
-/** Stores an uplink of the lock of the first or second gateway. */
-async function put({ stores }: TwoGateways, gateway: 0 | 1, sequence: number, receivedAtMs: number): Promise<void> {
-  const lock = gateway + 1;
-  await stores[gateway].append(commit(uplink(sequence, { deviceId: lock, credentialId: lock, receivedAtMs })));
-}
-
-/** Adds a webhook URL of the merchant. */
-async function addUrl({ stores: [store] }: TwoGateways): Promise<WebhookUrl> {
-  const url = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: 7, url: 'http://all/' };
-  return await store.addWebhookUrl(url);
-}
 
 /** The times of receipt of the merchant's events after a place, in the order of time. */
 async function timesAfter({ stores: [store] }: TwoGateways, timeMs: number): Promise<number[]> {
@@ -55,10 +20,14 @@ async function timesAfter({ stores: [store] }: TwoGateways, timeMs: number): Pro
 }
 
 t.test('a new URL gets what is stored after it, of all gateways', options, async (t) => {
-  const two = await twoGateways(t);
-  for (const sequence of [1, 2]) for (const gateway of [0, 1] as const) await put(two, gateway, sequence, 1000);
-  const url = await addUrl(two);
-  for (const gateway of [1, 0] as const) await put(two, gateway, 3, 2000 + gateway);
+  const two = await TwoGateways.open(t, databases);
+  for (const sequence of [1, 2]) for (const gateway of [0, 1] as const) await two.put(gateway, sequence, 1000);
+  const [{ last } = {}] = await two.query('SELECT max(id) AS last FROM uplink');
+  // Those of another merchant are not its own.
+  for (const gateway of [0, 1] as const) await two.put(gateway, 9, 1000, 2);
+  const url = await two.addUrl();
+  t.equal(Math.max(...url.cursor.values()), Number(last));
+  for (const gateway of [1, 0] as const) await two.put(gateway, 3, 2000 + gateway);
   const events = await two.stores[0].readEvents(1, url.cursor, 100);
   t.same(events.map(({ receivedAtMs }) => receivedAtMs).sort(), [2000, 2001]);
 });
@@ -67,14 +36,14 @@ t.test(
   'a URL that is enabled again gets what is stored after it, and what came before can be recovered',
   options,
   async (t) => {
-    const two = await twoGateways(t);
-    const { id } = await addUrl(two);
+    const two = await TwoGateways.open(t, databases);
+    const { id } = await two.addUrl();
     const [{ webhooks }] = two.stores;
     await webhooks.change(id, { disabledWhy: 'status 410' });
-    for (const gateway of [0, 1] as const) await put(two, gateway, 1, 1000 + gateway);
+    for (const gateway of [0, 1] as const) await two.put(gateway, 1, 1000 + gateway);
     const { cursor } = await webhooks.change(id, { disabledWhy: null });
     t.same(await two.stores[0].readEvents(1, cursor, 100), []);
-    for (const gateway of [1, 0] as const) await put(two, gateway, 2, 2000 + gateway);
+    for (const gateway of [1, 0] as const) await two.put(gateway, 2, 2000 + gateway);
     const events = await two.stores[0].readEvents(1, cursor, 100);
     t.same(events.map(({ receivedAtMs }) => receivedAtMs).sort(), [2000, 2001]);
     const [after, before] = await Promise.all([1001, 2001].map((atMs) => webhooks.findPositionAt(1, atMs)));
@@ -84,8 +53,8 @@ t.test(
 );
 
 t.test('a gateway’s ids are above all that are stored, though the database’s clock went back', options, async (t) => {
-  const two = await twoGateways(t);
-  await put(two, 0, 1, 1000);
+  const two = await TwoGateways.open(t, databases);
+  await two.put(0, 1, 1000);
   // As if the ids had been given half an hour from now, before a failover to a server whose clock is behind.
   const ahead = lowestIdAt(systemClock.now() + Minutes(30), 0);
   await two.query(`UPDATE uplink SET id = ${ahead} + slot`);
@@ -97,11 +66,11 @@ t.test('a gateway’s ids are above all that are stored, though the database’s
 });
 
 t.test('the place of a time is exact in each slot, though a gateway’s clock is ahead', options, async (t) => {
-  const two = await twoGateways(t);
+  const two = await TwoGateways.open(t, databases);
   // The second gateway's clock is 3 s ahead.
   for (let second = 0; second < 8; second += 1) {
-    await put(two, 0, second, 10_000 + second * 1000);
-    await put(two, 1, second, 13_000 + second * 1000 + 1);
+    await two.put(0, second, 10_000 + second * 1000);
+    await two.put(1, second, 13_000 + second * 1000 + 1);
   }
   const all = Array.from({ length: 8 }, (_, second) => [10_000 + second * 1000, 13_000 + second * 1000 + 1])
     .flat()

@@ -100,7 +100,7 @@ function filterText(filter: WebhookFilter): string {
   });
 }
 
-/** The columns of a URL's new filter. @param end the end of the log, up to which an earlier filter may have acted */
+/** The columns of a URL's new filter. @param end of the merchant's log, up to which an earlier filter may have acted */
 function filterColumns(filter: WebhookFilter, before: LogPosition | null, cursor: LogPosition, end: LogPosition) {
   if (!isEmptyFilter(filter))
     return {
@@ -134,7 +134,7 @@ export async function changeUrl(sql: Sql, urlId: number, change: WebhookChange):
   return await requireUrl(sql, urlId);
 }
 
-/** Moves a URL's cursor to the end of the log, and records which uplinks it passed. */
+/** Moves a URL's cursor to the end of its merchant's log, and records which uplinks it passed. */
 async function passGap(sql: Sql, { id: urlId, merchantId, cursor }: WebhookUrl): Promise<void> {
   const end = await endOfLog(sql, merchantId);
   for (const [slot, untilId] of end) {

@@ -24,7 +24,7 @@ import type { AttemptFigures, SummedAttempts } from '../../../contract/webhooks/
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { LogReads } from '../../log/log-reads.js';
-import { idIn } from '../../position.js';
+import { endOfLog, idIn } from '../../position.js';
 import type { Sql } from '../../sql.js';
 import type { Writes } from '../../writes.js';
 import { DeliveryReads, HAS_SUCCEEDED } from './delivery-reads.js';
@@ -165,40 +165,30 @@ export class Webhooks implements WebhookStore {
   }
 
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
-    return (await this.#searchFrom(receivedAtMs, undefined)).firstId;
+    const statement = 'SELECT id, received_at_ms FROM uplink WHERE id >= @id ORDER BY id LIMIT 1';
+    const read = (id: number): Promise<ReceivedUplink | undefined> => this.#read.get<ReceivedUplink>(statement, { id });
+    return (await searchFrom(receivedAtMs, read)).firstId;
   }
 
   async findPositionAt(merchantId: number, receivedAtMs: number): Promise<LogPosition> {
-    const slots = await this.#read.all<{ slot: number }>('SELECT slot FROM node ORDER BY slot');
+    const end = await endOfLog(this.#read, merchantId);
+    if (receivedAtMs === Number.POSITIVE_INFINITY) return end;
+    // As in endOfLog, the order is one that only the index of merchants' events has.
+    const statement = `SELECT id, received_at_ms, merchant_id = @merchantId AND slot = @slot AS is_wanted FROM uplink
+      WHERE (merchant_id, slot, id) >= (@merchantId::bigint, @slot::bigint, @id::bigint) AND kind > 0
+      ORDER BY merchant_id, slot, id LIMIT 1`;
     let position = LOG_START;
-    for (const { slot } of slots) {
-      const { lastId } = await this.#searchFrom(receivedAtMs, { merchantId, slot });
+    for (const slot of end.keys()) {
+      const read = async (id: number): Promise<ReceivedUplink | undefined> => {
+        const row = await this.#read.get<ReceivedUplink & { readonly is_wanted: boolean }>(statement, {
+          ...{ merchantId, slot, id },
+        });
+        return row?.is_wanted === true ? row : undefined;
+      };
+      const { lastId } = await searchFrom(receivedAtMs, read);
       if (lastId > 0) position = movedAfter(position, lastId);
     }
     return position;
-  }
-
-  /**
-   * A binary search in the whole log, or among a merchant's events of a slot, since times of receipt grow with ids.
-   *
-   * @returns `firstId`: the first uplink received at that time or later, or a higher id than all if there is none;
-   * `lastId`: the last uplink before, 0 if there is none
-   */
-  async #searchFrom(
-    receivedAtMs: number,
-    among: { readonly merchantId: number; readonly slot: number } | undefined,
-  ): Promise<{ firstId: number; lastId: number }> {
-    const isAmong = among === undefined ? '' : 'AND merchant_id = @merchantId AND slot = @slot AND kind > 0';
-    const statement = `SELECT id, received_at_ms FROM uplink WHERE id >= @id ${isAmong} ORDER BY id LIMIT 1`;
-    let [low, high, lastId] = [0, Number.MAX_SAFE_INTEGER, 0];
-    while (low < high) {
-      const middle = Math.floor(low + (high - low) / 2);
-      const row = await this.#read.get<{ id: number; received_at_ms: number }>(statement, { id: middle, ...among });
-      if (row === undefined || row.received_at_ms >= receivedAtMs) high = middle;
-      else [low, lastId] = [row.id + 1, row.id];
-    }
-    const first = await this.#read.get<{ id: number }>(statement, { id: low, ...among });
-    return { firstId: first?.id ?? lastId + 1, lastId };
   }
 
   findEvent(key: EventKey): Promise<StoredUplink | null> {
@@ -253,4 +243,31 @@ export class Webhooks implements WebhookStore {
   releaseRepaired(urlId: number, range: Omit<RecoveryStep, 'limit'>): Promise<number> {
     return this.#recovery.releaseRepaired(urlId, range);
   }
+}
+
+interface ReceivedUplink {
+  readonly id: number;
+  readonly received_at_ms: number;
+}
+
+/**
+ * A binary search in a part of the log, since times of receipt grow with ids.
+ *
+ * @param read returns the first uplink of that part with this id or a higher one
+ * @returns `firstId`: the first uplink received at that time or later, or a higher id than all if there is none;
+ * `lastId`: the last uplink before, 0 if there is none
+ */
+async function searchFrom(
+  receivedAtMs: number,
+  read: (id: number) => Promise<ReceivedUplink | undefined>,
+): Promise<{ firstId: number; lastId: number }> {
+  let [low, high, lastId] = [0, Number.MAX_SAFE_INTEGER, 0];
+  while (low < high) {
+    const middle = Math.floor(low + (high - low) / 2);
+    const row = await read(middle);
+    if (row === undefined || row.received_at_ms >= receivedAtMs) high = middle;
+    else [low, lastId] = [row.id + 1, row.id];
+  }
+  const first = await read(low);
+  return { firstId: first?.id ?? lastId + 1, lastId };
 }
