@@ -13,6 +13,11 @@ import {
   startPostgres,
 } from './server.js';
 
+/**
+ * How much of its log a primary keeps for a standby that is behind. Else, if the primary's processes crash meanwhile,
+ * the standby finds its place in the log gone, never follows again, and no commit is acknowledged.
+ */
+const RETAINED_LOG = '256MB';
 /** How often it is checked whether a new standby follows. */
 const POLL_INTERVAL = Seconds(0.1);
 
@@ -31,7 +36,9 @@ export class ReplicatedPostgres {
 
   /** Starts both servers, which end after the test. All servers get the options. */
   static async start(test: Teardown, options: ServerOptions = {}): Promise<ReplicatedPostgres> {
-    const pair = new ReplicatedPostgres(test, options, await startPostgres(test, options));
+    const settings = { wal_keep_size: RETAINED_LOG, ...options.settings };
+    const all = { ...options, settings };
+    const pair = new ReplicatedPostgres(test, all, await startPostgres(test, all));
     await pair.#addStandby();
     return pair;
   }
