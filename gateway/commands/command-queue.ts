@@ -39,9 +39,17 @@ export function newQueue(deviceId: number, mac: Mac): CommandQueue {
   return { deviceId, mac, open: [], leaving: undefined, reserved: 0, dueMs: NEVER };
 }
 
-/** From when on a command may be sent, by the run's clock. A lock gets its commands in the order of these times. */
-function earliestSendMs({ createdAtMs, notBeforeMs }: CommandRecord): number {
+/** A lock gets its commands in the order of these times. */
+function plannedSendMs({ createdAtMs, notBeforeMs }: CommandRecord): number {
   return Math.max(createdAtMs, notBeforeMs ?? createdAtMs);
+}
+
+/**
+ * Whether a command may be sent by now, by the run's clock. One without a scheduled time always may: it may have been
+ * created by another gateway whose clock is ahead, or before the clock was set back.
+ */
+function isDue({ notBeforeMs }: CommandRecord, nowMs: number): boolean {
+  return notBeforeMs === null || notBeforeMs <= nowMs;
 }
 
 /** Returns whether a command is held back: the machine's clock is in doubt, and the command may have expired. */
@@ -56,8 +64,8 @@ export function nextCommand({ open }: CommandQueue, nowMs: number, isHeld: IsHel
   for (const command of open) {
     if (isHeld(command.record)) continue;
     if (command.record.state === 'sent') return command;
-    const sendMs = earliestSendMs(command.record);
-    if (sendMs <= nowMs && (oldest === undefined || sendMs < earliestSendMs(oldest.record))) oldest = command;
+    if (!isDue(command.record, nowMs)) continue;
+    if (oldest === undefined || plannedSendMs(command.record) < plannedSendMs(oldest.record)) oldest = command;
   }
   return oldest;
 }
@@ -67,7 +75,7 @@ export function nextChangeMs({ open }: CommandQueue, nowMs: number): number {
   let changeMs = NEVER;
   for (const { record } of open) {
     changeMs = Math.min(changeMs, record.expiresAtMs);
-    if (earliestSendMs(record) > nowMs) changeMs = Math.min(changeMs, earliestSendMs(record));
+    if (record.notBeforeMs !== null && !isDue(record, nowMs)) changeMs = Math.min(changeMs, record.notBeforeMs);
   }
   return changeMs;
 }
