@@ -97,7 +97,8 @@ async function countPassing(sql: Sql, url: WebhookUrl): Promise<Behind> {
     const events: StoredUplink[] = rows.map(toUplink);
     const passing = url.filter === null ? events : await reads.selectPassing(url.filter, events);
     count += passing.length;
-    oldestMs ??= passing[0]?.receivedAtMs ?? null;
+    // Ids of several gateways are not quite in the order of receipt.
+    for (const { receivedAtMs } of passing) oldestMs = Math.min(oldestMs ?? receivedAtMs, receivedAtMs);
     const last = events.at(-1);
     if (last === undefined || events.length < EVENTS_PER_PAGE) return { count, oldestMs };
     afterId = last.id;
