@@ -110,6 +110,8 @@ t.test('a gateway whose connections go silent goes on under its epoch', options,
     )[0];
   const before = await readBeat();
 
+  // Leaves an idle connection to the pool: the next read must not open a new one, which would work.
+  await one.listMerchants();
   proxy.silence();
   // Both connections of its own are silent, and those for reads: it finds each out by itself.
   const read = failureOf(one.listMerchants());
@@ -122,9 +124,7 @@ t.test('a gateway whose connections go silent goes on under its epoch', options,
     beat = await readBeat();
   }
   t.match(beat, { epoch: before?.epoch, released: false }, 'the other gateway has not ended its epoch');
-  // A read that had not been sent yet when a beat found its connection silent is sent on a new one, and succeeds.
-  const failure = await read;
-  t.ok(failure === undefined || failureKind(failure) === 'away', `the read: ${String(failure)}`);
+  t.equal(failureKind(await read), 'away');
   t.same(await one.listMerchants(), []);
   await one.addMerchant('Amber', 5);
   t.match(await other.listMerchants(), [{ name: 'Amber' }]);
