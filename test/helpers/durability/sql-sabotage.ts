@@ -14,8 +14,8 @@ export type SqlSabotageName = 'no-fence' | 'unfenced-uplinks' | 'counted-epochs'
 const FENCE = /SELECT 1 FROM node WHERE slot = \$1 AND epoch = \$2 AND session = \$3 FOR NO KEY UPDATE/;
 /** What replaces the fence: a row in any case, with the same parameters. */
 const NO_FENCE = 'SELECT 1 WHERE $1::bigint + $2::bigint + $3::bigint IS NOT NULL';
-/** The part of a commit that stores uplinks, up to the place where it joins the fence (`f`). */
-const UPLINKS = /(INSERT INTO uplink \([^)]*\)\s*SELECT[^;]*?)FROM f, unnest/;
+/** The part of a commit that stores uplinks, up to the place where its rows come from, which joins the fence (`f`). */
+const UPLINKS = /(INSERT INTO uplink \([^)]*\)\s*SELECT[^;]*? AS staged_id) FROM f\)/;
 
 /** A second number in the fence, which is new with each connection, and where it is looked for. */
 const SESSION = /AND session = (\$\d+)(?= FOR NO KEY UPDATE)/;
@@ -69,33 +69,31 @@ async function countEpochs(store: string): Promise<void> {
   Object.assign(crypto, { randomBytes: draw });
 }
 
-const SQL_SABOTAGES: Readonly<Record<SqlSabotageName, (store: string) => void | Promise<void>>> = {
+/** How each sabotage changes a statement; one without what it is about stays as it is. */
+export const STATEMENT_CHANGES: Readonly<Record<SqlSabotageName, (text: string) => string>> = {
   /** Commits are stored although the claim has ended. */
-  'no-fence': () => changeStatements((text) => text.replace(FENCE, () => NO_FENCE)),
+  'no-fence': (text) => text.replace(FENCE, () => NO_FENCE),
 
   /** One part of a commit, the uplinks, is stored although the claim has ended. */
-  'unfenced-uplinks': () => changeStatements((text) => text.replace(UPLINKS, '$1FROM unnest')),
+  'unfenced-uplinks': (text) => text.replace(UPLINKS, '$1)'),
 
   /**
    * Epochs are 1, 2, 3 and so on instead of random numbers, so that a database that was set back to an older state
    * gives one out again; and the fence ignores sessions, which would tell the two apart.
    */
-  'counted-epochs': async (store) => {
-    await countEpochs(store);
-    changeStatements((text) =>
-      text
-        .replace(SESSION, (_, value: string) => `AND ${value}::bigint IS NOT NULL`)
-        .replace(KNOWN_SESSIONS, (_, value: string) => `AND ${value}::bigint[] IS NOT NULL`),
-    );
-  },
+  'counted-epochs': (text) =>
+    text
+      .replace(SESSION, (_, value: string) => `AND ${value}::bigint IS NOT NULL`)
+      .replace(KNOWN_SESSIONS, (_, value: string) => `AND ${value}::bigint[] IS NOT NULL`),
 };
 
 /** Whether a sabotage is one of this file. */
 export function isSqlSabotage(name: string | undefined): name is SqlSabotageName {
-  return name !== undefined && Object.hasOwn(SQL_SABOTAGES, name);
+  return name !== undefined && Object.hasOwn(STATEMENT_CHANGES, name);
 }
 
 /** Sabotages this process, whose store is a database with this URL. */
 export async function sabotageSql(name: SqlSabotageName, store: string): Promise<void> {
-  await SQL_SABOTAGES[name](store);
+  if (name === 'counted-epochs') await countEpochs(store);
+  changeStatements(STATEMENT_CHANGES[name]);
 }

@@ -56,39 +56,45 @@ function markPart(n: number): Part {
   };
 }
 
+/** The columns of the log, the table `uplink`, that each of its new rows has a value for. */
+const UPLINK_COLUMNS = [
+  ...['id', 'device_id', 'merchant_id', 'credential_id', 'boot', 'sequence', 'received_at_ms', 'kind', 'buffered'],
+  ...['digest', 'bytes', 'sum'],
+];
+const BYTEA_COLUMNS = ['digest', 'bytes'];
+
 /**
- * Inserts into the log, the table `uplink`: uplinks, and staged events (`stagedId` > 0) if this statement took them.
+ * The new rows of the log, and whether each is a staged event. `unnest` in a list of what is selected takes PostgreSQL
+ * 1 µs a row; in FROM, where it first copies each array into a table, 3 to 6 µs.
  */
+const UPLINK_ROWS = `SELECT ${[...UPLINK_COLUMNS, 'staged_id']
+  .map((name) => `unnest(@u_${name}::${BYTEA_COLUMNS.includes(name) ? 'bytea' : 'bigint'}[]) AS ${name}`)
+  .join(', ')} FROM f`;
+
+/** Inserts into the log: uplinks, and staged events (`stagedId` > 0) if this statement took them. */
 function uplinkPart({ uplinks }: CommitBatch, hasStaged: boolean): Part {
   const isTaken = 'WHERE t.staged_id = 0 OR EXISTS (SELECT 1 FROM st WHERE st.id = t.staged_id)';
+  const names = UPLINK_COLUMNS.join(', ');
   return {
     name: 'u',
-    sql: `INSERT INTO uplink (id, slot, device_id, merchant_id, credential_id, boot, sequence, received_at_ms, kind,
-        buffered, digest, bytes, sum)
-      SELECT t.id, @slot, t.device_id, t.merchant_id, t.credential_id, t.boot, t.sequence, t.received_at_ms, t.kind,
-        t.buffered, t.digest, t.bytes, t.sum
-      FROM f, unnest(@u_id::bigint[], @u_device::bigint[], @u_merchant::bigint[], @u_credential::bigint[],
-        @u_boot::bigint[], @u_sequence::bigint[], @u_received::bigint[], @u_kind::bigint[], @u_buffered::bigint[],
-        @u_digest::bytea[], @u_bytes::bytea[], @u_sum::bigint[], @u_staged::bigint[])
-        AS t (id, device_id, merchant_id, credential_id, boot, sequence, received_at_ms, kind, buffered, digest, bytes,
-          sum, staged_id)
+    sql: `INSERT INTO uplink (slot, ${names}) SELECT @slot, ${names} FROM (${UPLINK_ROWS}) t
       ${hasStaged ? isTaken : ''}
       RETURNING 1`,
     result: '(SELECT count(*) FROM u) AS uplinks',
     values: {
       u_id: int8Array(uplinks, ({ id }) => id),
-      u_device: int8Array(uplinks, ({ deviceId }) => deviceId),
-      u_merchant: int8Array(uplinks, ({ merchantId }) => merchantId),
-      u_credential: int8Array(uplinks, ({ credentialId }) => credentialId),
+      u_device_id: int8Array(uplinks, ({ deviceId }) => deviceId),
+      u_merchant_id: int8Array(uplinks, ({ merchantId }) => merchantId),
+      u_credential_id: int8Array(uplinks, ({ credentialId }) => credentialId),
       u_boot: int8Array(uplinks, ({ boot }) => boot),
       u_sequence: int8Array(uplinks, ({ sequence }) => sequence),
-      u_received: int8Array(uplinks, ({ receivedAtMs }) => receivedAtMs),
+      u_received_at_ms: int8Array(uplinks, ({ receivedAtMs }) => receivedAtMs),
       u_kind: int8Array(uplinks, ({ kind }) => kind),
       u_buffered: int8Array(uplinks, ({ buffered }) => buffered),
       u_digest: byteaArray(uplinks, ({ digest }) => digest),
       u_bytes: byteaArray(uplinks, ({ bytes }) => bytes),
       u_sum: int8Array(uplinks, ({ sum }) => sum),
-      u_staged: int8Array(uplinks, ({ stagedId }) => stagedId),
+      u_staged_id: int8Array(uplinks, ({ stagedId }) => stagedId),
     },
   };
 }
