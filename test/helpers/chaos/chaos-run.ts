@@ -24,7 +24,7 @@ import { CHAOS_BOOT, type ChaosDiary } from './chaos-lock.js';
 import { commandFaults, SentCommands } from './command-faults.js';
 import { type AnyCrowd, Crowd, type CrowdOptions } from './crowd.js';
 import { CrowdProcess } from './crowd-process.js';
-import { type FaultSite, holdsWithin } from './fault-site.js';
+import { areReady, type FaultSite, holdsWithin } from './fault-site.js';
 import { doFault, type FaultName, faultNames } from './faults.js';
 import { KeptGateway } from './kept-gateway.js';
 
@@ -51,10 +51,22 @@ export interface ChaosOptions {
   readonly sabotage?: SabotageName;
 }
 
-/** How long a lock was without a gateway, after the fault that cost it its gateway. */
+/** How long a lock was without a gateway, which it lost after this fault had begun, and before the next one had. */
 export interface ServedAgain {
   readonly fault: FaultName;
+  /** The fault's place in the run; the first is 1. */
+  readonly number: number;
+  /** Whether all gateways were ready when the fault began: else the lock may have waited because of the one before. */
+  readonly wereReady: boolean;
   readonly milliseconds: Milliseconds;
+}
+
+/** A fault that was begun. */
+interface BegunFault {
+  readonly name: FaultName;
+  /** Monotonic. */
+  readonly startMs: Milliseconds;
+  readonly wereReady: boolean;
 }
 
 /** What a run showed. */
@@ -99,7 +111,8 @@ export class ChaosRun {
   #crowd!: AnyCrowd;
   #commands!: SentCommands;
   #acked = 0;
-  #lastFault: FaultName | undefined;
+  /** In their order. */
+  readonly #begun: BegunFault[] = [];
   /** What faults found broken. */
   readonly #foundByFaults: string[] = [];
   /**
@@ -223,8 +236,9 @@ export class ChaosRun {
     for (let number = 1; number <= faults; number += 1) {
       if (waiting.length === 0) waiting.push(...names);
       const [name] = waiting.splice(this.#chance.between(0, waiting.length), 1) as [FaultName];
-      this.#lastFault = name;
+      const wereReady = await areReady(site);
       const startMs = monotonicMs();
+      this.#begun.push({ name, startMs, wereReady });
       let faultMs = 0;
       const fault = doFault(name, site).then(() => {
         faultMs = monotonicMs() - startMs;
@@ -233,8 +247,8 @@ export class ChaosRun {
       this.#faultyMs += monotonicMs() - startMs;
       this.#hasLostStored ||= name === 'failover-with-lag' || name === 'restore';
       await this.#count();
-      const ofThisName = this.#servedAgain.filter(({ fault: each }) => each === name);
-      const slowest = Math.round(Math.max(0, ...ofThisName.map(({ milliseconds: each }) => each)));
+      const ofThis = this.#servedAgain.filter((each) => each.number === number);
+      const slowest = Math.round(Math.max(0, ...ofThis.map(({ milliseconds }) => milliseconds)));
       this.#test.comment(
         `fault ${number}, ${name} for ${Math.round(faultMs)} ms: ${this.#acked} acknowledged; ` +
           `locks were without a gateway for ${slowest} ms at most; gateways ${await this.#readiness()}`,
@@ -263,14 +277,20 @@ export class ChaosRun {
   }
 
   /**
-   * Asks the crowd for its counts, and assigns the locks' times without a gateway to the last fault. Returns how many
-   * uplinks are not acknowledged.
+   * Asks the crowd for its counts, and assigns each time that a lock was without a gateway to the fault after which it
+   * began. Returns how many uplinks are not acknowledged.
    */
   async #count(): Promise<number> {
-    const fault = this.#lastFault;
-    const { acked, unacked, servedAgainMs } = await this.#crowd.counts();
+    const { acked, unacked, outages } = await this.#crowd.counts();
+    const nowMs = monotonicMs();
     this.#acked = acked;
-    if (fault !== undefined) this.#servedAgain.push(...servedAgainMs.map((milliseconds) => ({ fault, milliseconds })));
+    for (const { lostAgoMs, milliseconds } of outages) {
+      const index = this.#begun.findLastIndex(({ startMs }) => startMs <= nowMs - lostAgoMs);
+      const fault = this.#begun[index];
+      if (fault === undefined) continue;
+      const { name, wereReady } = fault;
+      this.#servedAgain.push({ fault: name, number: index + 1, wereReady, milliseconds });
+    }
     return unacked;
   }
 

@@ -17,12 +17,20 @@ export interface CrowdOptions {
   readonly pingEveryMs: Milliseconds;
 }
 
+/** A time in which a lock was without a gateway. */
+export interface LockOutage {
+  /** How long before the answer the lock lost its gateway. */
+  readonly lostAgoMs: Milliseconds;
+  /** From the loss to the lock's next acknowledgement. */
+  readonly milliseconds: Milliseconds;
+}
+
 /** What is counted while a crowd runs. */
 export interface CrowdCounts {
   readonly acked: number;
   readonly unacked: number;
-  /** For each lock that was without a gateway since the last call: from the loss to its next acknowledgement. */
-  readonly servedAgainMs: readonly Milliseconds[];
+  /** The outages that have ended since the last call. */
+  readonly outages: readonly LockOutage[];
 }
 
 /** A crowd of locks, here or in another process. */
@@ -40,7 +48,8 @@ export interface AnyCrowd {
 export class Crowd implements AnyCrowd {
   readonly #locks: readonly ChaosLock[];
   readonly #pingEveryMs: Milliseconds;
-  #servedAgainMs: Milliseconds[] = [];
+  /** Outages since the last count: when each began (monotonic), and how long it was. */
+  #outages: { readonly lostAtMs: Milliseconds; readonly milliseconds: Milliseconds }[] = [];
   #lastMs = monotonicMs();
   /** How many pings are due, of all locks together; its fraction grows until the next ping is due. */
   #due = 0;
@@ -58,18 +67,22 @@ export class Crowd implements AnyCrowd {
         tries += 1;
         return ports[tries % ports.length] ?? 0;
       };
-      return new ChaosLock({ mac, secret, nextPort, onServedAgain: (afterMs) => this.#servedAgainMs.push(afterMs) });
+      const onServedAgain = (milliseconds: Milliseconds): void => {
+        this.#outages.push({ lostAtMs: monotonicMs() - milliseconds, milliseconds });
+      };
+      return new ChaosLock({ mac, secret, nextPort, onServedAgain });
     });
     this.#checkLater();
   }
 
   async counts(): Promise<CrowdCounts> {
-    const servedAgainMs = this.#servedAgainMs;
-    this.#servedAgainMs = [];
+    const nowMs = monotonicMs();
+    const outages = this.#outages.map(({ lostAtMs, milliseconds }) => ({ lostAgoMs: nowMs - lostAtMs, milliseconds }));
+    this.#outages = [];
     return {
       acked: this.#locks.reduce((sum, { ackedCount }) => sum + ackedCount, 0),
       unacked: this.#locks.reduce((sum, { unackedCount }) => sum + unackedCount, 0),
-      servedAgainMs,
+      outages,
     };
   }
 
