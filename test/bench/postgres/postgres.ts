@@ -52,10 +52,10 @@ export async function benchPostgres({ quick, profiles }: BenchOptions): Promise<
 }
 
 /**
- * How many times as many rounds as other rows `two-gateways` has. Two gateways and a database share two cores in it, so
- * its rounds differ more than any other row's, by a quarter, and its floor is near what they differ by.
+ * The rounds of `two-gateways`. Two gateways and a database share two cores in it, so its rounds differ more than those
+ * of most rows, by a quarter, and its floor is near what a median of five differs by.
  */
-const MORE_ROUNDS = 3;
+const TWO_GATEWAYS_ROUNDS = 15;
 
 /** The row `two-gateways`. */
 export async function benchTwoGateways({ quick, profiles }: BenchOptions): Promise<BenchRow> {
@@ -72,7 +72,7 @@ export async function benchTwoGateways({ quick, profiles }: BenchOptions): Promi
     const two = await SharedGateways.open(resources, { gateways: 2, locks: BENCH_LOCKS, profiles });
     const one = await SharedGateways.open(resources, { gateways: 1, locks: BENCH_LOCKS });
     const works = [() => two.floodFor(durationMs), () => one.floodFor(durationMs)];
-    const rounds = MORE_ROUNDS * roundCount(quick);
+    const rounds = quick ? roundCount(quick) : TWO_GATEWAYS_ROUNDS;
     const [rates, peerRates] = (await measureAlternating(works, rounds)).map(summarizeFigures);
     await two.stop();
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');

@@ -57,7 +57,7 @@ function markPart(n: number): Part {
 }
 
 /** The columns of the log, the table `uplink`, that each of its new rows has a value for. */
-const UPLINK_COLUMNS = [
+const NEW_UPLINK_COLUMNS = [
   ...['id', 'device_id', 'merchant_id', 'credential_id', 'boot', 'sequence', 'received_at_ms', 'kind', 'buffered'],
   ...['digest', 'bytes', 'sum'],
 ];
@@ -67,17 +67,17 @@ const BYTEA_COLUMNS = ['digest', 'bytes'];
  * The new rows of the log, and whether each is a staged event. `unnest` in a list of what is selected takes PostgreSQL
  * 1 µs a row; in FROM, where it first copies each array into a table, 3 to 6 µs.
  */
-const UPLINK_ROWS = `SELECT ${[...UPLINK_COLUMNS, 'staged_id']
+const NEW_UPLINK_ROWS = `SELECT ${[...NEW_UPLINK_COLUMNS, 'staged_id']
   .map((name) => `unnest(@u_${name}::${BYTEA_COLUMNS.includes(name) ? 'bytea' : 'bigint'}[]) AS ${name}`)
   .join(', ')} FROM f`;
 
 /** Inserts into the log: uplinks, and staged events (`stagedId` > 0) if this statement took them. */
 function uplinkPart({ uplinks }: CommitBatch, hasStaged: boolean): Part {
   const isTaken = 'WHERE t.staged_id = 0 OR EXISTS (SELECT 1 FROM st WHERE st.id = t.staged_id)';
-  const names = UPLINK_COLUMNS.join(', ');
+  const names = NEW_UPLINK_COLUMNS.join(', ');
   return {
     name: 'u',
-    sql: `INSERT INTO uplink (slot, ${names}) SELECT @slot, ${names} FROM (${UPLINK_ROWS}) t
+    sql: `INSERT INTO uplink (slot, ${names}) SELECT @slot, ${names} FROM (${NEW_UPLINK_ROWS}) t
       ${hasStaged ? isTaken : ''}
       RETURNING 1`,
     result: '(SELECT count(*) FROM u) AS uplinks',
