@@ -14,11 +14,13 @@ import { ADVISORY_LOCKS } from './migrate.js';
 
 /** Several gateways use the slots from 1 on, a gateway alone only 1; 0 is for engines that number uplinks 1, 2, 3 … */
 const LAST_SLOT = SLOT_COUNT - 1;
-/** A slot whose gateway is not connected any more is taken if its beat stays the same for this long. */
-const CRASHED_AFTER = Seconds(3);
+/** A gateway that is not connected any more has stopped, if its beat stays the same for this long. */
+export const CRASHED_AFTER = Seconds(3);
 const LOOK_INTERVAL = Seconds(0.25);
 /** Advisory locks of slots: the slot plus this. A process holds its own while it is connected. */
 const SLOT_LOCKS = 1_000;
+/** Advisory locks of slots that a process which starts examines: the slot plus this. */
+const STARTER_LOCKS = 2_000;
 /** The advisory lock that each gateway of a shared database holds as a shared lock, and a gateway alone as its own. */
 const SHARING_LOCK = 999;
 
@@ -49,7 +51,7 @@ export async function claimSlot(connections: Connections, version: string, isSha
     await lockSharing(holder, isShared);
     const slot = isShared ? await lockFreeSlot(holder) : await lockFirstSlot(connections, holder);
     const [epoch, session] = [randomNumber(), randomNumber()];
-    const former = await sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
+    const former = await readNode(holder, slot);
     if (former !== undefined) await endEpoch(connections, holder, former);
     await holder.committing(() =>
       sql.run(
@@ -102,12 +104,33 @@ function inUse(): LockgateError {
 }
 
 /** Takes the advisory lock of a slot, which shows that its process is connected. Returns false if another has it. */
-export async function lockSlot({ sql }: WatchedClient, slot: number): Promise<boolean> {
-  const row = await sql.get<{ locked: boolean }>('SELECT pg_try_advisory_lock(@locks::int, @lock::int) AS locked', {
-    locks: ADVISORY_LOCKS,
-    lock: SLOT_LOCKS + slot,
-  });
+export async function lockSlot(holder: WatchedClient, slot: number): Promise<boolean> {
+  return await tryLock(holder, SLOT_LOCKS + slot);
+}
+
+async function tryLock({ sql }: WatchedClient, lock: number): Promise<boolean> {
+  const values = { locks: ADVISORY_LOCKS, lock };
+  const row = await sql.get<{ locked: boolean }>(
+    'SELECT pg_try_advisory_lock(@locks::int, @lock::int) AS locked',
+    values,
+  );
   return row?.locked === true;
+}
+
+async function unlock({ sql }: WatchedClient, lock: number): Promise<void> {
+  await sql.get('SELECT pg_advisory_unlock(@locks::int, @lock::int)', { locks: ADVISORY_LOCKS, lock });
+}
+
+/** The slots whose processes are connected, by their advisory locks. */
+export async function connectedSlots({ sql }: WatchedClient): Promise<ReadonlySet<number>> {
+  const rows = await sql.all<{ slot: number }>(
+    `SELECT (objid::bigint - @first) AS slot FROM pg_locks
+     WHERE locktype = 'advisory' AND classid::bigint = @locks AND granted
+       AND objid::bigint BETWEEN @first + 1 AND @first + @last
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    { first: SLOT_LOCKS, last: LAST_SLOT, locks: ADVISORY_LOCKS },
+  );
+  return new Set(rows.map(({ slot }) => slot));
 }
 
 /** Locks the first slot, and ends what other gateways left. @throws LockgateError `data-in-use` if one still beats */
@@ -123,27 +146,46 @@ async function lockFirstSlot(connections: Connections, holder: WatchedClient): P
 /** Locks the first slot that nobody has. A gateway that has only lost its connection keeps its slot. */
 async function lockFreeSlot(holder: WatchedClient): Promise<number> {
   for (let slot = 1; slot <= LAST_SLOT; slot += 1) {
-    if (!(await lockSlot(holder, slot))) continue;
-    const former = await holder.sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
-    if (former === undefined || (await isSilent(holder, former))) return slot;
-    await holder.sql.get('SELECT pg_advisory_unlock(@locks::int, @lock::int)', {
-      locks: ADVISORY_LOCKS,
-      lock: SLOT_LOCKS + slot,
-    });
+    // Of processes that start together, each examines another slot.
+    if (!(await tryLock(holder, STARTER_LOCKS + slot))) continue;
+    const isLocked = await lockIfFree(holder, slot);
+    await unlock(holder, STARTER_LOCKS + slot);
+    if (isLocked) return slot;
   }
   throw new LockgateError('data-in-use', `${LAST_SLOT} gateways use the database already: no more can`);
 }
 
-/** Whether a gateway's beat stays the same for a while. */
-async function isSilent({ sql }: WatchedClient, { slot, epoch, at }: EpochToEnd): Promise<boolean> {
+async function lockIfFree(holder: WatchedClient, slot: number): Promise<boolean> {
+  if (!(await lockSlot(holder, slot))) return false;
+  const former = await readNode(holder, slot);
+  if (former === undefined) return true;
+  // By the lock other gateways see whether the former one is connected (stopped-gateways.ts): so not held meanwhile.
+  await unlock(holder, SLOT_LOCKS + slot);
+  if (!(await isSilent(holder, former)) || !(await lockSlot(holder, slot))) return false;
+  const now = await readNode(holder, slot);
+  if (now === undefined || isSameBeat(now, former)) return true;
+  await unlock(holder, SLOT_LOCKS + slot);
+  return false;
+}
+
+/** Whether a gateway's beat stays the same for a while, or its slot is released meanwhile. */
+async function isSilent(holder: WatchedClient, former: EpochToEnd): Promise<boolean> {
   for (const startMs = monotonicMs(); monotonicMs() - startMs < CRASHED_AFTER; ) {
     await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL, resolve));
-    const now = await sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
-    // Its slot was released meanwhile, or has another owner.
-    if (now?.epoch !== epoch) return now === undefined;
-    if (now.at !== at) return false;
+    const now = await readNode(holder, former.slot);
+    if (now === undefined) return true;
+    if (!isSameBeat(now, former)) return false;
   }
   return true;
+}
+
+/** The gateway that has the slot; undefined if it was released. */
+async function readNode({ sql }: WatchedClient, slot: number): Promise<EpochToEnd | undefined> {
+  return await sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
+}
+
+function isSameBeat(one: EpochToEnd, other: EpochToEnd): boolean {
+  return one.epoch === other.epoch && one.at === other.at;
 }
 
 /**

@@ -1,8 +1,8 @@
 /**
- * The beats of this gateway, which show others that it runs, and its look at theirs. Each second it renews its beat. If
- * it has seen the same beat of another for five seconds, in which its own beats came without a gap, it ends the other's
- * epoch: from then on nothing is stored under it, and its locks may be claimed. So an outage of the database ends
- * nobody. Clocks and beats decide when an epoch ends, never whether something is stored: that the fence decides.
+ * The beats of this gateway, which show others that it runs, and its look at theirs. Each second it renews its beat. It
+ * ends the epoch of a gateway that has stopped (stopped-gateways.ts): from then on nothing is stored under it, and its
+ * locks may be claimed. Clocks and beats decide when an epoch ends, never whether something is stored: that the fence
+ * decides.
  *
  * A connection may break without a sign. So a beat that is not answered within two seconds is repeated on a new
  * connection, early enough that no other gateway ends this one's epoch for it.
@@ -13,27 +13,12 @@ import { answered, NoAnswer } from '../connections/answer-limit.js';
 import type { Connections, WatchedClient } from '../connections/connections.js';
 import { endEpoch } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
-import { type Claim, lockSlot } from '../node-claim.js';
+import { type Claim, connectedSlots, lockSlot } from '../node-claim.js';
+import { type OtherBeat, StoppedGateways } from './stopped-gateways.js';
 
 const BEAT_INTERVAL = Seconds(1);
-/** For how long a beat must stay the same, and one's own beats be without a gap, before its epoch is ended. */
-const LEASE = Seconds(5);
-/** A longer time between two own beats is a gap. */
-const MAX_GAP = Seconds(2);
 /** After this long without an answer the connection is given up; with the interval it is well below the lease. */
 const BEAT_TIMEOUT = Seconds(2);
-
-/** Another gateway's beat. */
-interface OtherBeat {
-  readonly slot: number;
-  readonly epoch: number;
-  readonly at: string;
-}
-
-interface Seen extends OtherBeat {
-  /** When it was first seen (monotonic). */
-  readonly sinceMs: number;
-}
 
 export interface BeatsParts {
   readonly connections: Connections;
@@ -55,10 +40,9 @@ export class Beats {
   /** The call of `onBeat` that is under way. */
   #following: Promise<void> | undefined;
   #isStopped = false;
-  /** When the last own beat was stored, and since when they came without a gap (monotonic). */
-  #lastMs = Number.NEGATIVE_INFINITY;
-  #steadySinceMs = Number.POSITIVE_INFINITY;
-  readonly #seen = new Map<number, Seen>();
+  /** Whether the connection holds the slot's lock, by which others see that this gateway is connected. */
+  #holdsLock = true;
+  readonly #stopped = new StoppedGateways(monotonicMs());
   /** The epochs that are being ended. */
   readonly #ending = new Map<number, Promise<void>>();
 
@@ -86,7 +70,9 @@ export class Beats {
   async #beat(): Promise<void> {
     try {
       await answered(this.#store(), BEAT_TIMEOUT);
-      for (const other of await answered(this.#readSilent(), BEAT_TIMEOUT)) this.#end(other);
+      // After a reconnection the server may have kept the lock for the connection before.
+      if (!this.#holdsLock) await answered(this.#lockSlot(), BEAT_TIMEOUT);
+      for (const other of await answered(this.#readStopped(), BEAT_TIMEOUT)) this.#end(other);
       this.#follow();
     } catch (error) {
       this.#parts.onTrouble((error as Error).message);
@@ -135,24 +121,19 @@ export class Beats {
     if (row?.beaten !== 1) throw new Fenced();
     const nowMs = monotonicMs();
     time.note(row.now_ms, nowMs);
-    if (nowMs - this.#lastMs > MAX_GAP) this.#steadySinceMs = nowMs;
-    this.#lastMs = nowMs;
+    this.#stopped.beaten(nowMs);
   }
 
-  /** Returns the gateways whose beat has stayed the same for the whole lease. */
-  async #readSilent(): Promise<OtherBeat[]> {
+  async #readStopped(): Promise<readonly OtherBeat[]> {
     const others = await this.#holder.sql.all<OtherBeat>(
       `SELECT n.slot, n.epoch, b.at::text AS at FROM node n JOIN node_beat b ON b.slot = n.slot
        WHERE NOT n.released AND n.slot <> @slot`,
       { slot: this.#parts.claim.slot },
     );
-    const nowMs = monotonicMs();
-    for (const other of others) {
-      const seen = this.#seen.get(other.slot);
-      if (seen?.epoch !== other.epoch || seen.at !== other.at) this.#seen.set(other.slot, { ...other, sinceMs: nowMs });
-    }
-    if (nowMs - this.#steadySinceMs < LEASE) return [];
-    return others.filter(({ slot }) => nowMs - (this.#seen.get(slot)?.sinceMs ?? nowMs) >= LEASE);
+    const { stopped, stoppedIfLost } = this.#stopped.judge(others, monotonicMs());
+    if (stoppedIfLost.length === 0) return stopped;
+    const connected = await connectedSlots(this.#holder);
+    return [...stopped, ...stoppedIfLost.filter(({ slot }) => !connected.has(slot))];
   }
 
   /** Opens the connection again, and takes the slot's lock again, which shows that this process is connected. */
@@ -168,7 +149,12 @@ export class Beats {
     }
     this.#holder = holder;
     claim.holder = holder;
+    this.#stopped.reconnected(monotonicMs());
+    await this.#lockSlot();
+  }
+
+  async #lockSlot(): Promise<void> {
     // If another process has the slot by now, this one's epoch has ended, and the next beat finds that out.
-    await lockSlot(this.#holder, claim.slot);
+    this.#holdsLock = await lockSlot(this.#holder, this.#parts.claim.slot);
   }
 }

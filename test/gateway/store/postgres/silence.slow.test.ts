@@ -6,6 +6,8 @@ import pg from 'pg';
 import t from 'tap';
 import { failureKind } from '../../../../gateway/store/contract/errors.js';
 import { AnswerLimit } from '../../../../gateway/store/postgres/connections/answer-limit.js';
+import { WatchedClient, withClient } from '../../../../gateway/store/postgres/connections/connections.js';
+import { connectedSlots } from '../../../../gateway/store/postgres/node-claim.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
 import { FaultProxy } from '../../../helpers/chaos/fault-proxy.js';
 import { realDelay } from '../../../helpers/clocks/change-signal.js';
@@ -20,6 +22,8 @@ const databases = new TestDatabases(t);
 const SHORT_LIMIT_MS = 300;
 /** How often the test looks for a beat, ms; a gateway beats each second. */
 const LOOK_INTERVAL = 50;
+/** After so many beats, a second apart, a gateway may end the epochs of others. */
+const STEADY_BEATS = 7;
 
 /** A new database, a proxy before it, and the URL at the proxy. */
 async function behindProxy(test: Teardown): Promise<{ direct: URL; url: string; proxy: FaultProxy }> {
@@ -129,3 +133,68 @@ t.test('a gateway whose connections go silent goes on under its epoch', options,
   await one.addMerchant('Amber', 5);
   t.match(await other.listMerchants(), [{ name: 'Amber' }]);
 });
+
+t.test('a gateway that the server has lost is ended before one that only says nothing', options, async (t) => {
+  const { direct, url, proxy } = await behindProxy(t);
+  const silentProxy = await FaultProxy.start(t, () => Number(direct.port));
+  const silentUrl = new URL(url);
+  silentUrl.port = String(silentProxy.port);
+  const lost = await openPostgresStore(url, { isShared: true });
+  const silent = await openPostgresStore(silentUrl.href, { isShared: true });
+  const other = await openPostgresStore(direct.href, { isShared: true });
+  t.teardown(async () => await Promise.all([lost.close(), silent.close(), other.close()]));
+  const server = await databases.server();
+  const query = (text: string): Promise<Record<string, unknown>[]> => server.query(direct.pathname.slice(1), text);
+  const readReleased = async (): Promise<number[]> =>
+    (await query('SELECT slot FROM node WHERE released AND slot > 0 ORDER BY slot')).map(({ slot }) => Number(slot));
+
+  // The other judges nobody before its own beats have come for five seconds.
+  const beats = new Set<unknown>();
+  for (; beats.size <= STEADY_BEATS; await realDelay(LOOK_INTERVAL)) {
+    const [beat] = await query(`SELECT at::text FROM node_beat WHERE slot = ${other.ownership.slot}`);
+    beats.add(beat?.at);
+  }
+  for (const each of [proxy, silentProxy]) each.isRefusing = true;
+  silentProxy.silence();
+  proxy.cut();
+  let released = await readReleased();
+  for (; released.length === 0; released = await readReleased()) await realDelay(LOOK_INTERVAL);
+  t.same(released, [lost.ownership.slot]);
+  for (; released.length === 1; released = await readReleased()) await realDelay(LOOK_INTERVAL);
+  t.same(released, [lost.ownership.slot, silent.ownership.slot], 'also the other one, which the server still has');
+});
+
+t.test(
+  'a gateway that starts does not hide from others that the former one of its slot is lost',
+  options,
+  async (t) => {
+    const { direct, url, proxy } = await behindProxy(t);
+    const lost = await openPostgresStore(url, { isShared: true });
+    t.teardown(() => lost.close());
+    const server = await databases.server();
+    const readBeat = async (): Promise<unknown> =>
+      (
+        await server.query(direct.pathname.slice(1), 'SELECT at::text FROM node_beat WHERE slot = $1', [
+          lost.ownership.slot,
+        ])
+      )[0]?.at;
+    proxy.isRefusing = true;
+    proxy.cut();
+    const lastBeat = await readBeat();
+    let isOpen = false;
+    const opening = openPostgresStore(direct.href, { isShared: true }).finally(() => {
+      isOpen = true;
+    });
+    const looks: boolean[] = [];
+    await withClient(direct.href, async (client) => {
+      for (; !isOpen && (await readBeat()) === lastBeat; await realDelay(LOOK_INTERVAL))
+        looks.push((await connectedSlots(new WatchedClient(client))).has(lost.ownership.slot));
+    });
+    const store = await opening;
+    t.teardown(() => store.close());
+    t.equal(store.ownership.slot, lost.ownership.slot);
+    t.ok(looks.length > 10);
+    // It holds the slot's lock for a moment before and after it examines the slot.
+    t.ok(looks.filter((isConnected) => isConnected).length <= 2, `${looks}`);
+  },
+);
