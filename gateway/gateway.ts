@@ -34,6 +34,7 @@ import type { Figures } from './metrics/figures.js';
 import { type MetricSources, Metrics } from './metrics/metrics.js';
 import type { Broker } from './mqtt/broker.js';
 import type { UplinkBudgets } from './mqtt/budget/uplink-budgets.js';
+import { SocketCopier } from './mqtt/socket-copier.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { DescriptorWatch } from './network/descriptor-watch.js';
 import { Descriptors } from './network/descriptors.js';
@@ -99,8 +100,23 @@ export interface Gateway {
  * @throws StoreFailure if the store can't be read or written
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
-  const events = options.events ?? new GatewayEvents();
   refuseSpeed(config, options);
+  // Its process starts while the store is opened.
+  const copier = options.socketCopies === false ? undefined : new SocketCopier();
+  try {
+    return await startWithStore(config, options, copier);
+  } finally {
+    copier?.close();
+  }
+}
+
+/** Opens the store and starts everything else. */
+async function startWithStore(
+  config: Config,
+  options: GatewayOptions,
+  copier: SocketCopier | undefined,
+): Promise<Gateway> {
+  const events = options.events ?? new GatewayEvents();
   // The store may report trouble before there is a watch, which wraps the open store.
   const late: { watch?: StoreWatch } = {};
   const opened = await openStore(config.store ?? sqliteUrl(config.data), {
@@ -141,6 +157,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const canStore = (): Promise<boolean> => watch.canWrite();
     return await startParts(config, options, {
       store,
+      copier,
       canStore,
       events,
       health,
@@ -168,7 +185,7 @@ function refuseSpeed({ store }: Config, { speed = 1 }: GatewayOptions): void {
 
 /** Starts all parts after the store, in the order of their dependencies. */
 async function startParts(config: Config, options: GatewayOptions, base: GatewayBase): Promise<Gateway> {
-  const { store, canStore, events, health, descriptorWatch, started, stop } = base;
+  const { store, copier, canStore, events, health, descriptorWatch, started, stop } = base;
   const metrics = new Metrics(events, health, descriptorWatch.descriptors);
   const keys = await openSecrets(store, config);
   const { clocks, clock, wallClock } = await startClocks(options, base);
@@ -213,6 +230,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
     options.settings ?? [],
   );
   interfaces.operator = operator;
+  if (copier !== undefined) await broker.copySockets(copier);
   health.started();
   reportRebuilt(events, rebuilt);
   return {

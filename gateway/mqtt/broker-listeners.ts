@@ -7,6 +7,7 @@ import { LockgateError } from '../../proto/errors.js';
 import type { BrokerOptions } from './broker-options.js';
 import { type Connection, Listener } from './listener.js';
 import type { ProxiedConnections } from './proxied-connections.js';
+import type { SocketCopier } from './socket-copier.js';
 import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
 
 export class BrokerListeners {
@@ -36,6 +37,12 @@ export class BrokerListeners {
     // Set by `reloadTls` above. Each handshake asks for it, so that new connections get a renewed certificate.
     const context = (): SecureContext => (this.#identity as TlsIdentity).context;
     this.#overTls = await Listener.start({ host: tls.host, port: tls.port, tls: context, proxied, onConnection });
+  }
+
+  /** Copies the sockets, so that several connections are accepted in one turn of the event loop. */
+  async copySockets(copier: Pick<SocketCopier, 'copy'>): Promise<void> {
+    await this.#plain?.copySocket(copier);
+    await this.#overTls?.copySocket(copier);
   }
 
   get port(): number {

@@ -43,6 +43,7 @@ import type { RefusalCause } from './refusals/refusal-reason.js';
 import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/refusals.js';
 import { SessionExpiry } from './session-expiry.js';
 import { Session, Sessions } from './sessions.js';
+import type { SocketCopier } from './socket-copier.js';
 import type { TlsIdentity } from './tls-identity.js';
 import { UplinkFastPaths } from './uplink-fast-path.js';
 
@@ -137,6 +138,14 @@ export class Broker {
   /** The number of refused CONNECTs, packets, publishes and so on since the start. */
   get refusals(): RefusalCounts {
     return this.#refusals.counts;
+  }
+
+  /**
+   * Copies the sockets for locks, so that more of them are accepted at a time. Takes some milliseconds, in which locks
+   * are served: so all parts must be connected before.
+   */
+  async copySockets(copier: SocketCopier): Promise<void> {
+    await this.#listeners.copySockets(copier);
   }
 
   get port(): number {

@@ -8,9 +8,12 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { listenFailure } from '../listen-failure.js';
 import type { ProxiedConnections } from './proxied-connections.js';
+import type { SocketCopier, SocketCopy } from './socket-copier.js';
 
 /** Connections that the system queues until they are accepted: after an outage all locks connect at once. */
 const MAX_QUEUED_CONNECTIONS = 4096;
+/** How many copies of its socket a listener has, each of which accepts a connection in a turn of the event loop. */
+const SOCKET_COPIES = 7;
 
 /** A connection of which no byte has been read yet. */
 export interface Connection {
@@ -36,10 +39,19 @@ export interface ListenerOptions {
 }
 
 export class Listener {
+  readonly #options: ListenerOptions;
   readonly #server: Server;
+  /** Those that listen on copies of the server's socket. */
+  readonly #copies: Server[] = [];
 
-  private constructor({ tls, proxied, onConnection }: ListenerOptions) {
-    this.#server = createServer({ noDelay: true }, (raw) => {
+  private constructor(options: ListenerOptions) {
+    this.#options = options;
+    this.#server = this.#createServer();
+  }
+
+  #createServer(): Server {
+    const { tls, proxied, onConnection } = this.#options;
+    return createServer({ noDelay: true }, (raw) => {
       const socketAddress = raw.remoteAddress;
       // No address: the client has disconnected already.
       if (socketAddress === undefined) return void raw.destroy();
@@ -53,7 +65,7 @@ export class Listener {
   /** @throws LockgateError `port-taken`, `input-address` */
   static async start(options: ListenerOptions): Promise<Listener> {
     const listener = new Listener(options);
-    await listener.#listen(options);
+    await listener.#listen();
     return listener;
   }
 
@@ -61,12 +73,31 @@ export class Listener {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Accepts no new connections; resolves when the last one has closed. */
-  close(): Promise<void> {
-    return new Promise((resolve) => this.#server.close(() => resolve()));
+  /** Copies the socket, so that several connections are accepted in one turn of the event loop. */
+  async copySocket(copier: Pick<SocketCopier, 'copy'>): Promise<void> {
+    for (const copy of await copier.copy(this.#server, SOCKET_COPIES)) {
+      // It may have been closed meanwhile.
+      if (this.#server.listening) this.#listenOn(copy);
+      else copy.close();
+    }
   }
 
-  async #listen({ host, port }: ListenerOptions): Promise<void> {
+  /** Accepts no new connections; resolves when the last one has closed. */
+  async close(): Promise<void> {
+    const closed = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
+    await Promise.all([this.#server, ...this.#copies].map(closed));
+  }
+
+  #listenOn(copy: SocketCopy): void {
+    const server = this.#createServer();
+    // An error leaves one server less, which only makes the listener slower.
+    server.on('error', () => undefined);
+    server.listen(copy, MAX_QUEUED_CONNECTIONS);
+    this.#copies.push(server);
+  }
+
+  async #listen(): Promise<void> {
+    const { host, port } = this.#options;
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', (error) => reject(listenFailure('MQTT', { host, port }, error)));
       this.#server.listen({ port, host, backlog: MAX_QUEUED_CONNECTIONS }, () => {

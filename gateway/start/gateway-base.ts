@@ -6,6 +6,7 @@ import type { StopStep } from '../graceful-stop.js';
 import type { Health } from '../health/health.js';
 import type { VersionedJudge } from '../ingest/judging.js';
 import type { GuardLimits } from '../mqtt/connection-guard.js';
+import type { SocketCopier } from '../mqtt/socket-copier.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
 import type { ResolvedSetting } from '../resolved-settings.js';
 import type { StoreFailure } from '../store/contract/errors.js';
@@ -52,6 +53,11 @@ export interface GatewayOptions {
   readonly figuresThread?: boolean;
   /** Whether a separate thread scans uplinks; by default true. */
   readonly scanThread?: boolean;
+  /**
+   * Whether the sockets for locks are copied, so that more connections are accepted at a time; true by default, false
+   * in tests that start many gateways.
+   */
+  readonly socketCopies?: boolean;
   /** Overrides the size of the log's runs (store/contract/store-options.ts), for tests. */
   readonly runSize?: RunSize | undefined;
   /** Whether other gateways may use the store's database at the same time; for tests so far. */
@@ -71,6 +77,8 @@ export interface GatewayOptions {
 /** The objects that exist before the first part starts. */
 export interface GatewayBase {
   readonly store: Store;
+  /** Copies the sockets for locks; undefined if they are not copied. */
+  readonly copier: SocketCopier | undefined;
   /** Resolves with whether the store can write. */
   readonly canStore: () => Promise<boolean>;
   readonly events: GatewayEvents;

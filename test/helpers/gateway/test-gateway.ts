@@ -51,7 +51,12 @@ export function testConfig(data: string): Config {
 }
 
 /** Without threads the store works in the test's thread. Starting three threads for each gateway costs CPU time. */
-export const NO_THREADS: GatewayOptions = { logThread: false, figuresThread: false, scanThread: false };
+export const NO_THREADS: GatewayOptions = {
+  logThread: false,
+  figuresThread: false,
+  scanThread: false,
+  socketCopies: false,
+};
 
 /** Starts a gateway that is closed after the test; closing it earlier is fine. */
 export async function testGateway(
