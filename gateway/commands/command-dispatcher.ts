@@ -90,15 +90,15 @@ export class CommandDispatcher {
     this.#parts = parts;
   }
 
-  /**
-   * Loads the unfinished commands of the store, of all locks or of these. Commands that are here already stay as they
-   * are. One that has ended meanwhile does no harm: the store refuses its sending.
-   */
-  async load(deviceIds?: readonly number[]): Promise<void> {
-    this.add(await this.#parts.store.commands.readUnfinished(deviceIds));
+  /** Loads all unfinished commands of the store. */
+  async load(): Promise<void> {
+    this.add(await this.#parts.store.commands.readUnfinished());
   }
 
-  /** Takes stored commands into their locks' queues, unless they are there already. */
+  /**
+   * Takes stored commands into their locks' queues. Those that are there already stay as they are. One that has ended
+   * since it was read does no harm: the store refuses its sending.
+   */
   add(records: readonly CommandRecord[]): void {
     const changed = new Set<CommandQueue>();
     for (const record of records) if (!this.has(record)) changed.add(this.#put(record));

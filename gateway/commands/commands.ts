@@ -57,9 +57,18 @@ export class Commands implements CommandListener {
     await this.#dispatcher.load();
   }
 
-  /** Loads the unfinished commands of locks that this gateway serves from now on. */
-  async adopt(deviceIds: readonly number[]): Promise<void> {
-    await this.#dispatcher.load(deviceIds);
+  /**
+   * Reads the unfinished commands of locks that this gateway has claimed, for {@link adopt}.
+   *
+   * @throws StoreFailure
+   */
+  async readStored(deviceIds: readonly number[]): Promise<readonly CommandRecord[]> {
+    return await this.#parts.store.commands.readUnfinished(deviceIds);
+  }
+
+  /** Takes the commands of locks that this gateway serves from now on, and may have taken some of them already. */
+  adopt(records: readonly CommandRecord[]): void {
+    this.#dispatcher.add(records);
   }
 
   /** Forgets a lock's commands, which another gateway sends from now on. */

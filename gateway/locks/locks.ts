@@ -24,7 +24,7 @@ import { DirtyStates } from './dirty-states.js';
 import { type JudgingChange, JudgingStops, lostBecause } from './judging-stops.js';
 import { type KnownLock, NEVER_SEEN, newKnownLock } from './known-lock.js';
 import { LockTicks } from './lock-ticks.js';
-import { type LoadedState, loadStates } from './rebuild-state.js';
+import { type LoadedState, type LoadedStates, loadStates } from './rebuild-state.js';
 import { StateRepair } from './state-repair.js';
 
 export type { KnownLock } from './known-lock.js';
@@ -65,7 +65,7 @@ export class Locks {
     this.#repair = new StateRepair({
       store,
       judging,
-      loadStates: (deviceIds) => this.#loadStates(clock.now(), deviceIds),
+      loadStates: async (deviceIds) => (await this.#loadStates(clock.now(), deviceIds)).states,
       newState: (mac) => this.#newState(mac, clock.now()),
       onRepaired: (lock, state) => this.#repaired(lock, state),
     });
@@ -79,9 +79,9 @@ export class Locks {
   async load(): Promise<readonly StateRebuilt[]> {
     const rebuilt: StateRebuilt[] = [];
     const atMs = this.#clock.now();
-    for (const [deviceId, marks] of await this.#store.marks.readAll()) this.#marks.set(deviceId, marks);
-    for (const loaded of (await this.#loadStates(atMs)).values()) {
-      const { deviceId, mac, state, isReplayed, rebuilt: rebuild } = loaded;
+    const stored = await this.#loadStates(atMs);
+    for (const [deviceId, marks] of stored.marks) this.#marks.set(deviceId, marks);
+    for (const { deviceId, mac, state, isReplayed, rebuilt: rebuild } of stored.states.values()) {
       // The presence at the start is not announced.
       const lock = this.#add(deviceId, mac, state, true);
       if (isReplayed) this.#dirty.add(lock);
@@ -93,16 +93,19 @@ export class Locks {
   }
 
   /**
-   * Loads the states of locks that this gateway serves from now on. Must be called while no commit is being written.
+   * Reads the states of locks that this gateway has claimed, for {@link adopt}. Nobody changes them in between.
    *
    * @throws StoreFailure
    */
-  async adopt(deviceIds: readonly number[]): Promise<void> {
-    const marks = await this.#store.marks.readAll(deviceIds);
-    const loaded = await this.#loadStates(this.#clock.now(), deviceIds);
+  async readStored(deviceIds: readonly number[]): Promise<LoadedStates> {
+    return await this.#loadStates(this.#clock.now(), deviceIds);
+  }
+
+  /** Takes the states of locks that this gateway serves from now on. No commit may be under way. */
+  adopt(deviceIds: Iterable<number>, { states, marks }: LoadedStates): void {
     for (const deviceId of deviceIds) {
       this.mark(deviceId, marks.get(deviceId) ?? NO_MARKS);
-      const stored = loaded.get(deviceId);
+      const stored = states.get(deviceId);
       if (stored === undefined) continue;
       // What this gateway knew of the lock from an earlier time is out of date.
       this.replace(deviceId, null);
@@ -255,7 +258,7 @@ export class Locks {
     return newDeviceState(mac, atMs, this.#listeningSinceMs);
   }
 
-  #loadStates(nowMs: number, deviceIds?: readonly number[]): Promise<ReadonlyMap<number, LoadedState>> {
+  #loadStates(nowMs: number, deviceIds?: readonly number[]): Promise<LoadedStates> {
     return loadStates({ store: this.#store, judging: this.#judging, nowMs }, deviceIds);
   }
 
@@ -302,10 +305,8 @@ export class Locks {
     const nowMs = this.#clock.now();
     let loaded: ReadonlyMap<number, LoadedState>;
     try {
-      loaded = await this.#loadStates(
-        nowMs,
-        [...locks].map(({ deviceId }) => deviceId),
-      );
+      const deviceIds = [...locks].map(({ deviceId }) => deviceId);
+      loaded = (await this.#loadStates(nowMs, deviceIds)).states;
     } catch (error) {
       for (const lock of locks) {
         // Does nothing for a lock whose judging had stopped before; its state must be repaired all the same.

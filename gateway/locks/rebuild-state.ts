@@ -29,6 +29,12 @@ export interface LoadedState extends ReplayedLock {
   rebuilt: { readonly why: string; readonly from: StateRebuilt['from'] } | undefined;
 }
 
+/** The states of locks, and their reflash marks, both by device id. */
+export interface LoadedStates {
+  readonly states: ReadonlyMap<number, LoadedState>;
+  readonly marks: ReadonlyMap<number, readonly number[]>;
+}
+
 interface Loading {
   readonly store: Store;
   readonly judging: VersionedJudge;
@@ -37,34 +43,33 @@ interface Loading {
 }
 
 /**
- * The states of all locks that have one, by device id; only of `deviceIds` if given.
+ * The states and the marks of all locks that have some; only of `deviceIds` if given.
  *
  * @throws StoreFailure if the store can't be read
  */
-export async function loadStates(
-  loading: Loading,
-  deviceIds?: readonly number[],
-): Promise<ReadonlyMap<number, LoadedState>> {
+export async function loadStates(loading: Loading, deviceIds?: readonly number[]): Promise<LoadedStates> {
   const { store, judging } = loading;
-  const loaded = new Map<number, LoadedState>();
+  const states = new Map<number, LoadedState>();
   const behindLog = new Map<number, LoadedState>();
-  for (const row of await store.readDeviceStates(deviceIds)) {
+  const [marks, rows] = await Promise.all([store.marks.readAll(deviceIds), store.readDeviceStates(deviceIds)]);
+  for (const row of rows) {
     const lock = await loadState(loading, row);
-    loaded.set(row.deviceId, lock);
+    states.set(row.deviceId, lock);
     if (lock.rebuilt === undefined && lock.state.unjudged === undefined) behindLog.set(row.deviceId, lock);
   }
-  const failed = await replayAfterStates(store, judging, behindLog, deviceIds);
-  if (failed.size === 0) return loaded;
+  const replay: Replay = { store, judging, marks };
+  const failed = await replayAfterStates(replay, behindLog, deviceIds);
+  if (failed.size === 0) return { states, marks };
   // States that the judge left half changed are dropped: the stored ones are read again and judged up to the failure.
   const failedIds = [...failed.keys()];
   const reloaded = new Map<number, LoadedState>();
   for (const row of await store.readDeviceStates(failedIds)) reloaded.set(row.deviceId, await loadState(loading, row));
-  await replayAfterStates(store, judging, reloaded, failedIds, failed);
+  await replayAfterStates(replay, reloaded, failedIds, failed);
   for (const [deviceId, lock] of reloaded) {
     const { why = '' } = failed.get(deviceId) ?? {};
-    loaded.set(deviceId, { ...lock, state: { ...lock.state, unjudged: judgingStop(loading, why) } });
+    states.set(deviceId, { ...lock, state: { ...lock.state, unjudged: judgingStop(loading, why) } });
   }
-  return loaded;
+  return { states, marks };
 }
 
 async function loadState(loading: Loading, row: StoredState): Promise<LoadedState> {
@@ -131,6 +136,8 @@ interface ReplayFailure {
   readonly why: string;
 }
 
+interface Replay extends Pick<Loading, 'store' | 'judging'>, Pick<LoadedStates, 'marks'> {}
+
 /**
  * Updates states from the log: judges the uplinks that arrived after each state was stored. Skips damaged uplinks.
  * Returns the locks at which the judge failed.
@@ -138,8 +145,7 @@ interface ReplayFailure {
  * @param until for locks at which the judge failed earlier: stops before that failure
  */
 async function replayAfterStates(
-  store: Store,
-  judging: VersionedJudge,
+  { store, judging, marks }: Replay,
   states: ReadonlyMap<number, LoadedState>,
   deviceIds?: readonly number[],
   until: ReadonlyMap<number, ReplayFailure> = new Map(),
@@ -147,7 +153,6 @@ async function replayAfterStates(
   const failed = new Map<number, ReplayFailure>();
   /** How many uplinks of each lock were judged. */
   const judgedCounts = new Map<number, number>();
-  const marks = await store.marks.readAll(deviceIds);
   // What a stored state lacks is always among the newest uplinks of this number that its gateway stored.
   for await (const uplinks of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, UPLINKS_PER_READ, deviceIds)) {
     for (const uplink of uplinks) {

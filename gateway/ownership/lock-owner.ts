@@ -26,7 +26,7 @@ const ADOPTION_GRACE = Seconds(10);
 /** Maximum number of parts that are adopted at once. */
 const MAX_ADOPTED = 1_000;
 /** The states of at most so many locks are read at once: in a storm of reconnects, the first must not wait for all. */
-const MAX_READ_AT_ONCE = 100;
+const MAX_READ_AT_ONCE = 500;
 /** How often {@link LockOwner.hold} claims a part that another gateway does not release, two seconds each. */
 const MAX_HOLD_CLAIMS = 5;
 /**
@@ -52,7 +52,7 @@ export interface LockOwnerParts {
   readonly ownership: LockOwnership;
   readonly locks: Locks;
   readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent'>;
-  readonly commands: Pick<Commands, 'adopt' | 'disown'>;
+  readonly commands: Pick<Commands, 'readStored' | 'adopt' | 'disown'>;
   readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
   readonly notices: LockNotices;
   readonly events: GatewayEvents;
@@ -88,7 +88,7 @@ export class LockOwner {
   readonly #unread = new Map<string, AdoptedPart>();
   /** How many callers of {@link hold} keep each part from other gateways. */
   readonly #holds = new Map<string, number>();
-  /** Each read and each release waits for a turn between two commits: a storm of reconnects shares these turns. */
+  /** What is read, and each release, waits for a turn between two commits: a storm of reconnects shares these turns. */
   readonly #reads = new Gathered<PartToRead>((parts) => this.#readWanted(parts), MAX_READ_AT_ONCE);
   readonly #releases = new Gathered<LockPart>((parts) => this.#releaseBetweenCommits(parts));
   #timer: Timer | undefined;
@@ -212,29 +212,40 @@ export class LockOwner {
 
   async #readWanted(reads: readonly PartToRead[]): Promise<void> {
     if (this.#isStopped) throw new LockgateError('stopping', 'the gateway is stopping');
-    const parts = reads.filter(({ isWanted }) => isWanted()).map(({ part }) => part);
+    const parts = reads.filter(({ part, isWanted }) => this.#isUnread(part) && isWanted()).map(({ part }) => part);
     // Phones have neither a state nor commands.
-    await this.#readBetweenCommits(parts.filter(({ source }) => source === 'lock'));
-    for (const { deviceId, source } of parts) this.#unread.delete(keyOf(deviceId, source));
+    await this.#readLocks(parts.filter(({ source }) => source === 'lock'));
+    for (const part of parts) if (this.#isUnread(part)) this.#unread.delete(keyOf(part.deviceId, part.source));
   }
 
-  async #readBetweenCommits(ownedLocks: readonly AdoptedPart[]): Promise<void> {
-    const { locks, ingest, commands, ownership, notices } = this.#parts;
+  /**
+   * Whether the part is still to be read. If not, another read had it, or another gateway asked for it: then it was
+   * released, and may even have been claimed again, so that what was read of it is out of date.
+   */
+  #isUnread(part: AdoptedPart): boolean {
+    return this.#unread.get(keyOf(part.deviceId, part.source)) === part;
+  }
+
+  async #readLocks(ownedLocks: readonly AdoptedPart[]): Promise<void> {
+    const { locks, ingest, commands, notices } = this.#parts;
     const [first] = ownedLocks;
     if (first === undefined) return;
+    const deviceIds = ownedLocks.map(({ deviceId }) => deviceId);
+    // Not in the turn between two commits, since commits wait meanwhile.
+    const [states, records] = await Promise.all([locks.readStored(deviceIds), commands.readStored(deviceIds)]);
+    let adopted: readonly AdoptedPart[] = [];
     // One lock's id stands for all: it only says whose waiting uplinks would be refused, and none are.
     await ingest.runExclusive(
       first.deviceId,
       async () => {
-        // One that another gateway asked for may have been released meanwhile.
-        const deviceIds = ownedLocks.flatMap(({ deviceId }) => (ownership.owns(deviceId, 'lock') ? [deviceId] : []));
-        if (deviceIds.length === 0) return;
-        await locks.adopt(deviceIds);
-        await commands.adopt(deviceIds);
+        adopted = ownedLocks.filter((part) => this.#isUnread(part));
+        const adoptedIds = new Set(adopted.map(({ deviceId }) => deviceId));
+        locks.adopt(adoptedIds, states);
+        commands.adopt(records.filter(({ deviceId }) => adoptedIds.has(deviceId)));
       },
       REFUSES_WAITING,
     );
-    for (const { deviceId, unheardSinceMs } of ownedLocks) {
+    for (const { deviceId, unheardSinceMs } of adopted) {
       const lock = locks.find(deviceId);
       if (lock === undefined) continue;
       notices.lockTaken(lock);

@@ -95,6 +95,21 @@ t.test('a lock whose client has left while it was claimed is not read before tho
   t.same(read[2], [OTHERS[0]]);
 });
 
+t.test('a lock that another gateway asks for while its state is read is released, and claimed again', async (t) => {
+  const { gateway, others, locks, read, open } = await setUpReads(t);
+  const [{ mac, secret }] = locks as [LockLogin, ...LockLogin[]];
+  const connecting = TestLock.connect(t, gateway.mqttPort, mac, secret);
+  for (; read.length === 0; ) await runLoopTurns();
+  const claims = others.claimCount;
+  others.wish({ deviceId: FIRST, source: 'lock' });
+  for (; others.released.length === 0; ) await runLoopTurns();
+  t.notOk(others.owned.has(`${FIRST}/lock`));
+  open();
+  await connecting;
+  t.equal(others.claimCount, claims + 1);
+  t.same(read, [[FIRST], [FIRST]], 'what was read before the release may be out of date');
+});
+
 t.test('locks that are asked for while another is released are released together', async (t) => {
   const others = new ScriptedOwnership();
   const { open, opened } = gate();

@@ -19,6 +19,8 @@ import { OwnParts, partKey } from './own-parts.js';
 /** How long a claim waits for the owner's release, and how often it looks. */
 const RELEASE_LIMIT = Seconds(2);
 const LOOK_INTERVAL = Seconds(0.1);
+/** After this long an owner is asked again: two gateways that ask at the same time may overwrite each other's wish. */
+const ASK_AGAIN_AFTER = Seconds(1);
 /** How many parts one statement claims. */
 const MAX_CLAIMED_AT_ONCE = 500;
 
@@ -36,8 +38,8 @@ interface SeenOwner extends LockPart {
 interface WaitingClaim {
   readonly part: LockPart;
   readonly isWanted: () => boolean;
-  /** Whether the owner was asked for the part: it gives the part away, so somebody must take it then. */
-  hasAsked: boolean;
+  /** The owner that was last asked for the part, and when (monotonic): it gives the part away. */
+  asked: { readonly epoch: number; readonly atMs: Milliseconds } | undefined;
   readonly untilMs: number;
   readonly resolve: (claim: Claim) => void;
   readonly reject: (error: unknown) => void;
@@ -85,7 +87,7 @@ export class LockClaims implements LockOwnership {
   claim(part: LockPart, isWanted: () => boolean = ALWAYS): Promise<Claim> {
     return new Promise((resolve, reject) => {
       const untilMs = monotonicMs() + RELEASE_LIMIT;
-      this.#waiting.push({ part, isWanted, hasAsked: false, untilMs, resolve, reject });
+      this.#waiting.push({ part, isWanted, asked: undefined, untilMs, resolve, reject });
       void this.#run();
     });
   }
@@ -175,29 +177,44 @@ export class LockClaims implements LockOwnership {
   /** The next claims; those that nobody waits for, and that changed nothing so far, are refused. */
   #takeWanted(): WaitingClaim[] {
     const next = this.#waiting.splice(0, MAX_CLAIMED_AT_ONCE);
-    const wanted = next.filter(({ isWanted, hasAsked }) => hasAsked || isWanted());
+    const wanted = next.filter(({ isWanted, asked }) => asked !== undefined || isWanted());
     for (const { resolve } of next.filter((claim) => !wanted.includes(claim))) resolve(REFUSED);
     return wanted;
   }
 
-  async #claimAll(claims: readonly WaitingClaim[]): Promise<void> {
-    if (claims.length === 0) return;
+  async #claimAll(waiting: readonly WaitingClaim[]): Promise<void> {
+    if (waiting.length === 0) return;
     try {
-      const seen = await this.#readOwners(claims.map(({ part }) => part));
+      const seen = await this.#readOwners(waiting.map(({ part }) => part));
       const byKey = new Map(seen.map((each) => [partKey(each), each]));
-      const taken = await this.#take(seen.filter((each) => this.#mayTake(each)));
+      const claims = this.#refuseEnded(waiting, byKey);
+      const keys = new Set(claims.map(({ part }) => partKey(part)));
+      const taken = await this.#take(seen.filter((each) => keys.has(partKey(each)) && this.#mayTake(each)));
       const held = claims.filter(({ part }) => !taken.has(partKey(part)));
       for (const { part, resolve } of claims) {
         const owner = byKey.get(partKey(part));
         if (taken.has(partKey(part)))
           resolve({ isGranted: true, unheardSinceMs: owner === undefined ? null : unheardSince(owner) });
       }
-      for (const claim of held) claim.hasAsked = true;
-      await this.#ask(held.flatMap(({ part }) => byKey.get(partKey(part)) ?? []));
+      await this.#ask(held, byKey);
       this.#lookAgain(held);
     } catch (error) {
-      for (const { reject } of claims) reject(error);
+      for (const { reject } of waiting) reject(error);
     }
+  }
+
+  /**
+   * Refuses the claims that nobody waits for any more and whose owner has ended: it gives nothing away, so the part is
+   * better left to the gateway that its client tries next. Returns the others.
+   */
+  #refuseEnded(claims: readonly WaitingClaim[], owners: ReadonlyMap<string, SeenOwner>): WaitingClaim[] {
+    const hasEnded = ({ part, isWanted }: WaitingClaim): boolean => {
+      const owner = owners.get(partKey(part));
+      return !isWanted() && owner?.live !== true && owner?.released !== true;
+    };
+    const ended = new Set(claims.filter(hasEnded));
+    for (const { resolve } of ended) resolve(REFUSED);
+    return claims.filter((claim) => !ended.has(claim));
   }
 
   async #readOwners(parts: readonly LockPart[]): Promise<SeenOwner[]> {
@@ -248,9 +265,18 @@ export class LockClaims implements LockOwnership {
     }
   }
 
-  /** Asks the owners to release parts. */
-  async #ask(owners: readonly SeenOwner[]): Promise<void> {
-    const asked = owners.filter(({ slot, live, released }) => slot !== null && live && released === false);
+  /** Asks the owners of parts, by the part's key, to release them, unless they were asked just now. */
+  async #ask(claims: readonly WaitingClaim[], owners: ReadonlyMap<string, SeenOwner>): Promise<void> {
+    const asked: SeenOwner[] = [];
+    const atMs = monotonicMs();
+    for (const claim of claims) {
+      const owner = owners.get(partKey(claim.part));
+      if (owner === undefined || owner.epoch === null || !owner.live || owner.released === true) continue;
+      const isAsked = claim.asked?.epoch === owner.epoch && atMs - claim.asked.atMs < ASK_AGAIN_AFTER;
+      if (isAsked) continue;
+      claim.asked = { epoch: owner.epoch, atMs };
+      asked.push(owner);
+    }
     if (asked.length === 0) return;
     await this.#parts.writes.run('ask for locks', (sql) =>
       sql.run(

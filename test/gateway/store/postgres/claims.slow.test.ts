@@ -50,6 +50,15 @@ function giveAway({ ownership: { locks } }: Store): void {
   });
 }
 
+/**
+ * The statements by which another gateway that found this one silent ends its epoch, and replaces it in the row of its
+ * slot.
+ */
+function endOf({ ownership: { slot } }: Store): string {
+  return `INSERT INTO ended_epoch SELECT epoch, slot, 77 FROM node WHERE slot = ${slot};
+     UPDATE node SET epoch = 8, released = true WHERE slot = ${slot}`;
+}
+
 /** Runs a statement in the database that a folder stands for. */
 async function query(folder: string, statement: string): Promise<Record<string, unknown>[]> {
   const name = new URL(await databases.urlOf(folder)).pathname.slice(1);
@@ -86,6 +95,40 @@ t.test('a lock that was asked for is claimed although the client has left', opti
     void one.ownership.locks.release([part]);
   });
   t.same(await other.ownership.locks.claim(LOCK, () => isWanted), GRANTED, 'otherwise nobody would own it');
+});
+
+t.test('an owner that does not answer is asked about once a second', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  let isOver = false;
+  const claiming = other.ownership.locks.claim(LOCK).finally(() => {
+    isOver = true;
+  });
+  const asked = new Set<unknown>();
+  while (!isOver) for (const { at } of await query(folder, 'SELECT at::text FROM release_wish')) asked.add(at);
+  t.same(await claiming, { isGranted: false });
+  // A claim waits for two seconds, and looks ten times a second whether the lock was released.
+  t.ok(asked.size >= 1 && asked.size <= 3, `${asked.size} times`);
+});
+
+t.test('a lock that was asked for is not claimed once its owner has ended and the client left', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  let isWanted = true;
+  let isAsked: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => {
+    isAsked = resolve;
+  });
+  one.ownership.locks.onWish(isAsked);
+  const claiming = other.ownership.locks.claim(LOCK, () => isWanted);
+  await asked;
+  isWanted = false;
+  await query(folder, endOf(one));
+  t.same(await claiming, { isGranted: false }, 'nobody gives it away any more');
+  t.notOk(other.ownership.locks.owns(1, 'lock'));
+  const third = await databases.open(folder, { isShared: true });
+  t.teardown(() => third.close().catch(() => undefined));
+  t.match(await third.ownership.locks.claim(LOCK), { isGranted: true });
 });
 
 t.test('what a lock’s stored state lacks is read, however many uplinks came since', options, async (t) => {
@@ -163,12 +206,7 @@ t.test('what a gateway owned is adopted once its epoch has ended, and it stores 
   const { one, other, folder } = await openTwo(t);
   await one.ownership.locks.claim(LOCK);
   t.same(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [], 'the owner runs');
-  // As if a third gateway had found the owner silent: it ended its epoch, and replaced it in the row of its slot.
-  await query(
-    folder,
-    `INSERT INTO ended_epoch SELECT epoch, slot, 77 FROM node WHERE slot = ${one.ownership.slot};
-     UPDATE node SET epoch = 8, released = true WHERE slot = ${one.ownership.slot}`,
-  );
+  await query(folder, endOf(one));
   t.same(await other.ownership.locks.adopt(MAX_ADOPTED, LONG_GRACE), [], 'its end has been known only since now');
   t.same(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [{ ...LOCK, unheardSinceMs: 77 }]);
   t.same(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), []);
