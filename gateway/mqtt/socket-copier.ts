@@ -25,47 +25,57 @@ const COPY_LIMIT = Seconds(2);
 export type SocketCopy = object & { close(): void };
 
 export class SocketCopier {
-  readonly #child: ChildProcess;
-  /** Resolves when the child process can't be asked any more. */
-  readonly #gone: Promise<void>;
+  /** Undefined where it can't run: then there are no copies. */
+  #child: ChildProcess | undefined;
 
   /** Starts the child process, which takes some 50 ms, in which the gateway can start. */
   constructor() {
-    this.#child = spawn(process.execPath, ['-e', CHILD], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
-    this.#gone = new Promise((resolve) => {
-      this.#child.once('error', () => resolve()).once('exit', () => resolve());
+    this.#child = startChild();
+    this.#child?.on('error', () => {
+      this.#child = undefined;
     });
     // The gateway's process may end before.
-    this.#child.unref();
-    this.#child.channel?.unref();
+    this.#child?.unref();
+    this.#child?.channel?.unref();
   }
 
   /**
-   * Copies the socket of a server, which goes on listening. Returns fewer copies, or none, where the child process does
-   * not run or does not answer: the server works without them too, and accepts fewer connections at a time.
+   * Copies the socket of a server, which goes on listening; one server at a time. Returns fewer copies, or none, where
+   * the child process does not run or does not answer: the server works without them too, and accepts fewer connections
+   * at a time.
    */
   async copy(server: Server, count: number): Promise<readonly SocketCopy[]> {
+    const child = this.#child;
+    if (child?.connected !== true) return [];
     // A member that Node's declarations leave out.
     const { _handle: socket } = server as unknown as { readonly _handle: SocketCopy | null };
     const copies: SocketCopy[] = [];
-    let isOver = false;
-    const allCopied = new Promise<void>((resolve) => {
-      const take = (what: unknown, copy: unknown): void => {
+    const answered = new Promise<void>((resolve) => {
+      child.once('error', () => resolve()).once('exit', () => resolve());
+      child.on('message', (what, copy: unknown) => {
         if (what === DONE) resolve();
-        else if (isOver) (copy as SocketCopy | undefined)?.close();
         else if (copy !== undefined) copies.push(copy as SocketCopy);
-      };
-      this.#child.on('message', take);
-      this.#child.send(count, socket as never, (error) => error !== null && resolve());
-      systemClock.after(COPY_LIMIT, resolve);
+      });
+      child.send(count, socket as never, (error) => error !== null && resolve());
     });
-    await Promise.race([allCopied, this.#gone]);
-    isOver = true;
+    const limit = systemClock.after(COPY_LIMIT, () => child.kill('SIGKILL'));
+    await answered;
+    limit.cancel();
+    child.removeAllListeners('message');
     return copies;
   }
 
   /** Ends the child process. */
   close(): void {
-    if (this.#child.connected) this.#child.disconnect();
+    if (this.#child?.connected) this.#child.disconnect();
+  }
+}
+
+/** Starts the child process; undefined where the system does not allow it. */
+function startChild(): ChildProcess | undefined {
+  try {
+    return spawn(process.execPath, ['-e', CHILD], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  } catch {
+    return undefined;
   }
 }

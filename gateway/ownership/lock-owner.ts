@@ -86,9 +86,11 @@ export class LockOwner {
   readonly #claiming = new Map<string, RunningClaim>();
   /** Owned parts whose states were not read yet, or could not be, or nobody waited: nobody may connect before. */
   readonly #unread = new Map<string, AdoptedPart>();
+  /** The locks among the owned parts whose states are in memory. */
+  readonly #inMemory = new Set<number>();
   /** How many callers of {@link hold} keep each part from other gateways. */
   readonly #holds = new Map<string, number>();
-  /** What is read, and each release, waits for a turn between two commits: a storm of reconnects shares these turns. */
+  /** Adopting what was read, and each release, waits for a turn between two commits, which many locks share. */
   readonly #reads = new Gathered<PartToRead>((parts) => this.#readWanted(parts), MAX_READ_AT_ONCE);
   readonly #releases = new Gathered<LockPart>((parts) => this.#releaseBetweenCommits(parts));
   #timer: Timer | undefined;
@@ -238,8 +240,10 @@ export class LockOwner {
     await ingest.runExclusive(
       first.deviceId,
       async () => {
-        adopted = ownedLocks.filter((part) => this.#isUnread(part));
+        // One that was adopted while it was claimed is in memory already, where its state may be newer.
+        adopted = ownedLocks.filter((part) => this.#isUnread(part) && !this.#inMemory.has(part.deviceId));
         const adoptedIds = new Set(adopted.map(({ deviceId }) => deviceId));
+        for (const deviceId of adoptedIds) this.#inMemory.add(deviceId);
         locks.adopt(adoptedIds, states);
         commands.adopt(records.filter(({ deviceId }) => adoptedIds.has(deviceId)));
       },
@@ -338,6 +342,7 @@ export class LockOwner {
             const mac = locks.find(deviceId)?.mac;
             if (mac !== undefined) notices.lockGiven(mac);
             locks.replace(deviceId, null);
+            this.#inMemory.delete(deviceId);
             commands.disown(deviceId);
           }
           // Ends sessions that began meanwhile: what they send is refused from now on.

@@ -125,7 +125,7 @@ async function unlock({ sql }: WatchedClient, lock: number): Promise<void> {
 export async function connectedSlots({ sql }: WatchedClient): Promise<ReadonlySet<number>> {
   const rows = await sql.all<{ slot: number }>(
     `SELECT (objid::bigint - @first) AS slot FROM pg_locks
-     WHERE locktype = 'advisory' AND classid::bigint = @locks AND granted
+     WHERE locktype = 'advisory' AND objsubid = 2 AND classid::bigint = @locks AND granted
        AND objid::bigint BETWEEN @first + 1 AND @first + @last
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     { first: SLOT_LOCKS, last: LAST_SLOT, locks: ADVISORY_LOCKS },
@@ -146,7 +146,7 @@ async function lockFirstSlot(connections: Connections, holder: WatchedClient): P
 /** Locks the first slot that nobody has. A gateway that has only lost its connection keeps its slot. */
 async function lockFreeSlot(holder: WatchedClient): Promise<number> {
   for (let slot = 1; slot <= LAST_SLOT; slot += 1) {
-    // Of processes that start together, each examines another slot.
+    // Processes that start together examine different slots.
     if (!(await tryLock(holder, STARTER_LOCKS + slot))) continue;
     const isLocked = await lockIfFree(holder, slot);
     await unlock(holder, STARTER_LOCKS + slot);
@@ -159,7 +159,7 @@ async function lockIfFree(holder: WatchedClient, slot: number): Promise<boolean>
   if (!(await lockSlot(holder, slot))) return false;
   const former = await readNode(holder, slot);
   if (former === undefined) return true;
-  // By the lock other gateways see whether the former one is connected (stopped-gateways.ts): so not held meanwhile.
+  // By the lock other gateways see whether the former one is connected (stopped-gateways.ts): so it is not held.
   await unlock(holder, SLOT_LOCKS + slot);
   if (!(await isSilent(holder, former)) || !(await lockSlot(holder, slot))) return false;
   const now = await readNode(holder, slot);

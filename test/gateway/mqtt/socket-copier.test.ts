@@ -52,6 +52,13 @@ t.test('several connections are accepted in one turn', async (t) => {
   t.ok(Math.max(...(await perTurn())) >= AT_ONCE);
 });
 
+t.test('so they are by a second listener, as by the one over TLS', async (t) => {
+  const copier = new SocketCopier();
+  const listeners = [await listen(t, copier), await listen(t, copier)];
+  copier.close();
+  for (const { perTurn } of listeners) t.ok(Math.max(...(await perTurn())) >= AT_ONCE);
+});
+
 t.test('without the other process a listener works as well', async (t) => {
   const copier = new SocketCopier();
   copier.close();
@@ -61,6 +68,16 @@ t.test('without the other process a listener works as well', async (t) => {
     counts.reduce((sum, count) => sum + count, 0),
     CLIENTS,
   );
+});
+
+t.test('where no other process can be started, there are no copies', async (t) => {
+  const { execPath } = process;
+  process.execPath = '/nowhere/node';
+  const copier = new SocketCopier();
+  process.execPath = execPath;
+  const { perTurn } = await listen(t, copier);
+  copier.close();
+  t.ok((await perTurn()).length > 0);
 });
 
 t.test('a closed listener accepts nothing, at no copy of its socket', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * Many locks change their gateway at once, when one is killed or a balancer moves connections. Each read of a claimed
- * lock's state and each release waits for a turn between two commits, and locks share these turns. If each lock had its
+ * Many locks change their gateway at once, when one is killed or a balancer moves connections. Taking the state of a
+ * claimed lock and each release wait for a turn between two commits, and locks share these turns. If each lock had its
  * own turn, they would wait for one another so long that all of them give up and try elsewhere before they are served.
  */
 import mqtt from 'mqtt';

@@ -5,7 +5,7 @@
  * decides.
  *
  * A connection may break without a sign. So a beat that is not answered within two seconds is repeated on a new
- * connection, early enough that no other gateway ends this one's epoch for it.
+ * connection, early enough that no other gateway ends this one's epoch for it while the server has the old connection.
  */
 import { monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { DatabaseTime } from '../../contract/slots/database-time.js';
@@ -14,7 +14,7 @@ import type { Connections, WatchedClient } from '../connections/connections.js';
 import { endEpoch } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
 import { type Claim, connectedSlots, lockSlot } from '../node-claim.js';
-import { type OtherBeat, StoppedGateways } from './stopped-gateways.js';
+import { type OtherBeat, type Silent, StoppedGateways } from './stopped-gateways.js';
 
 const BEAT_INTERVAL = Seconds(1);
 /** After this long without an answer the connection is given up; with the interval it is well below the lease. */
@@ -72,7 +72,10 @@ export class Beats {
       await answered(this.#store(), BEAT_TIMEOUT);
       // After a reconnection the server may have kept the lock for the connection before.
       if (!this.#holdsLock) await answered(this.#lockSlot(), BEAT_TIMEOUT);
-      for (const other of await answered(this.#readStopped(), BEAT_TIMEOUT)) this.#end(other);
+      const { stopped, stoppedIfLost } = await answered(this.#readSilent(), BEAT_TIMEOUT);
+      for (const other of stopped) this.#end(other);
+      if (stoppedIfLost.length > 0)
+        for (const other of await answered(this.#onlyLost(stoppedIfLost), BEAT_TIMEOUT)) this.#end(other);
       this.#follow();
     } catch (error) {
       this.#parts.onTrouble((error as Error).message);
@@ -124,16 +127,19 @@ export class Beats {
     this.#stopped.beaten(nowMs);
   }
 
-  async #readStopped(): Promise<readonly OtherBeat[]> {
+  async #readSilent(): Promise<Silent> {
     const others = await this.#holder.sql.all<OtherBeat>(
       `SELECT n.slot, n.epoch, b.at::text AS at FROM node n JOIN node_beat b ON b.slot = n.slot
        WHERE NOT n.released AND n.slot <> @slot`,
       { slot: this.#parts.claim.slot },
     );
-    const { stopped, stoppedIfLost } = this.#stopped.judge(others, monotonicMs());
-    if (stoppedIfLost.length === 0) return stopped;
+    return this.#stopped.judge(others, monotonicMs());
+  }
+
+  /** Those whose connection the server has lost. */
+  async #onlyLost(others: readonly OtherBeat[]): Promise<readonly OtherBeat[]> {
     const connected = await connectedSlots(this.#holder);
-    return [...stopped, ...stoppedIfLost.filter(({ slot }) => !connected.has(slot))];
+    return others.filter(({ slot }) => !connected.has(slot));
   }
 
   /** Opens the connection again, and takes the slot's lock again, which shows that this process is connected. */
@@ -148,13 +154,16 @@ export class Beats {
       return;
     }
     this.#holder = holder;
+    this.#holdsLock = false;
     claim.holder = holder;
     this.#stopped.reconnected(monotonicMs());
     await this.#lockSlot();
   }
 
   async #lockSlot(): Promise<void> {
+    const holder = this.#holder;
     // If another process has the slot by now, this one's epoch has ended, and the next beat finds that out.
-    this.#holdsLock = await lockSlot(this.#holder, this.#parts.claim.slot);
+    const isLocked = await lockSlot(holder, this.#parts.claim.slot);
+    if (holder === this.#holder) this.#holdsLock = isLocked;
   }
 }

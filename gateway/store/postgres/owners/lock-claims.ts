@@ -187,7 +187,7 @@ export class LockClaims implements LockOwnership {
     try {
       const seen = await this.#readOwners(waiting.map(({ part }) => part));
       const byKey = new Map(seen.map((each) => [partKey(each), each]));
-      const claims = this.#refuseEnded(waiting, byKey);
+      const claims = this.#refuseLeft(waiting, byKey);
       const keys = new Set(claims.map(({ part }) => partKey(part)));
       const taken = await this.#take(seen.filter((each) => keys.has(partKey(each)) && this.#mayTake(each)));
       const held = claims.filter(({ part }) => !taken.has(partKey(part)));
@@ -204,17 +204,18 @@ export class LockClaims implements LockOwnership {
   }
 
   /**
-   * Refuses the claims that nobody waits for any more and whose owner has ended: it gives nothing away, so the part is
-   * better left to the gateway that its client tries next. Returns the others.
+   * Refuses the claims that nobody waits for any more, unless the owner was asked and gives the part away: it is better
+   * left to the gateway that its client tries next. Returns the others.
    */
-  #refuseEnded(claims: readonly WaitingClaim[], owners: ReadonlyMap<string, SeenOwner>): WaitingClaim[] {
-    const hasEnded = ({ part, isWanted }: WaitingClaim): boolean => {
+  #refuseLeft(claims: readonly WaitingClaim[], owners: ReadonlyMap<string, SeenOwner>): WaitingClaim[] {
+    const isLeft = ({ part, isWanted, asked }: WaitingClaim): boolean => {
       const owner = owners.get(partKey(part));
-      return !isWanted() && owner?.live !== true && owner?.released !== true;
+      const isGivenAway = owner?.released === true || (owner?.live === true && owner.epoch === asked?.epoch);
+      return !isWanted() && !isGivenAway;
     };
-    const ended = new Set(claims.filter(hasEnded));
-    for (const { resolve } of ended) resolve(REFUSED);
-    return claims.filter((claim) => !ended.has(claim));
+    const left = new Set(claims.filter(isLeft));
+    for (const { resolve } of left) resolve(REFUSED);
+    return claims.filter((claim) => !left.has(claim));
   }
 
   async #readOwners(parts: readonly LockPart[]): Promise<SeenOwner[]> {

@@ -4,13 +4,13 @@
  * its connection, which it notices at once when a process dies, but not when a machine does.
  *
  * This gateway may be the one in trouble, or the database. So it judges others only while its own beats come without a
- * gap, and by their connections only while its own has lasted for as long: when a server restarts, all connections
+ * gap, and by their connections only once its own has lasted for five seconds: when a server restarts, all connections
  * are lost.
  */
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { CRASHED_AFTER } from '../node-claim.js';
 
-/** For how long a beat must stay the same, and one's own beats and connection have lasted. */
+/** For how long a beat must stay the same, and one's own beats and connection must have lasted. */
 const LEASE = Seconds(5);
 /** A longer time between two own beats is a gap. */
 const MAX_GAP = Seconds(2);
@@ -28,7 +28,7 @@ interface SeenBeat extends OtherBeat {
   readonly sinceMs: Milliseconds;
 }
 
-/** Those that have stopped, and those that have if they are not connected any more. */
+/** Those that have stopped, and others that have if they are not connected any more. */
 export interface Silent {
   readonly stopped: readonly OtherBeat[];
   readonly stoppedIfLost: readonly OtherBeat[];
@@ -67,10 +67,9 @@ export class StoppedGateways {
     if (nowMs - this.#steadySinceMs < LEASE) return NOBODY;
     const silentFor = (limitMs: Milliseconds): OtherBeat[] =>
       others.filter(({ slot }) => nowMs - (this.#seen.get(slot)?.sinceMs ?? nowMs) >= limitMs);
-    return {
-      stopped: silentFor(LEASE),
-      stoppedIfLost: nowMs - this.#connectedSinceMs < LEASE ? [] : silentFor(CRASHED_AFTER),
-    };
+    const stopped = silentFor(LEASE);
+    const stoppedIfLost = silentFor(CRASHED_AFTER).filter((other) => !stopped.includes(other));
+    return { stopped, stoppedIfLost: nowMs - this.#connectedSinceMs < LEASE ? [] : stoppedIfLost };
   }
 
   #seenBefore({ slot, epoch, at }: OtherBeat): SeenBeat | undefined {

@@ -131,6 +131,30 @@ t.test('a lock that was asked for is not claimed once its owner has ended and th
   t.match(await third.ownership.locks.claim(LOCK), { isGranted: true });
 });
 
+t.test('a lock whose client has left for a third gateway is not asked of that one', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  const third = await databases.open(folder, { isShared: true });
+  t.teardown(() => third.close().catch(() => undefined));
+  await one.ownership.locks.claim(LOCK);
+  let isWanted = true;
+  let isAsked: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => {
+    isAsked = resolve;
+  });
+  one.ownership.locks.onWish(isAsked);
+  const claiming = other.ownership.locks.claim(LOCK, () => isWanted);
+  await asked;
+  isWanted = false;
+  // As after a release by the one and a claim by the third.
+  const thirdSlot = third.ownership.slot;
+  await query(
+    folder,
+    `UPDATE device_owner o SET slot = n.slot, epoch = n.epoch FROM node n WHERE n.slot = ${thirdSlot}`,
+  );
+  t.same(await claiming, { isGranted: false });
+  t.same(await query(folder, `SELECT 1 FROM release_wish WHERE asked_slot = ${thirdSlot}`), []);
+});
+
 t.test('what a lock’s stored state lacks is read, however many uplinks came since', options, async (t) => {
   const { one } = await openTwo(t);
   await one.ownership.locks.claim(LOCK);

@@ -1,0 +1,66 @@
+/** When the state of a claimed lock is put into memory. */
+import t from 'tap';
+import { LockOwner, type LockOwnerParts } from '../../../gateway/ownership/lock-owner.js';
+import type { LockPart } from '../../../gateway/store/contract/slots/ownership.js';
+import { systemClock } from '../../../proto/clock.js';
+
+const DEVICE = 1;
+const LOCK = { deviceId: DEVICE, source: 'lock' } as const;
+const ALWAYS = (): boolean => true;
+
+/** An owner whose claims are all granted; `adopted`: the locks whose states were put into memory, one after another. */
+function setUp() {
+  const adopted: number[] = [];
+  let wish: (part: LockPart) => void = () => undefined;
+  let releases = 0;
+  const parts = {
+    store: { append: async () => undefined },
+    ownership: {
+      isSole: false,
+      owns: ALWAYS,
+      claim: async () => ({ isGranted: true, unheardSinceMs: null }),
+      adopt: async () => [],
+      release: async () => {
+        releases += 1;
+      },
+      onWish: (listener: typeof wish) => {
+        wish = listener;
+      },
+    },
+    locks: {
+      readStored: async () => ({ states: new Map(), marks: new Map() }),
+      adopt: (deviceIds: Iterable<number>) => adopted.push(...deviceIds),
+      find: () => undefined,
+      newerState: () => undefined,
+      replace: () => undefined,
+    },
+    ingest: { runExclusive: (_deviceId: number, run: () => Promise<void>) => run(), recordEvent: () => undefined },
+    commands: { readStored: async () => [], adopt: () => undefined, disown: () => undefined },
+    sessions: { end: () => undefined, whenNone: async () => undefined },
+    notices: { lockTaken: () => undefined, lockGiven: () => undefined },
+    events: { emit: () => undefined },
+    clock: systemClock,
+    timers: systemClock,
+  };
+  const owner = new LockOwner(parts as unknown as LockOwnerParts);
+  owner.start();
+  t.teardown(() => owner.stop());
+  const claim = (): Promise<boolean> => owner.claim(LOCK as Parameters<LockOwner['claim']>[0], ALWAYS);
+  return { adopted, claim, wish: (part: LockPart) => wish(part), releases: () => releases };
+}
+
+t.test('a claim of a lock that is in memory already leaves it there: its stored state may be older', async (t) => {
+  const { adopted, claim } = setUp();
+  t.equal(await claim(), true);
+  t.equal(await claim(), true, 'as after an adoption during the claim');
+  t.same(adopted, [DEVICE]);
+});
+
+t.test('after a release it is read again', async (t) => {
+  const { adopted, claim, wish, releases } = setUp();
+  await claim();
+  wish(LOCK);
+  t.equal(await claim(), true, 'it waits for the release');
+  t.equal(releases(), 1);
+  t.same(adopted, [DEVICE, DEVICE]);
+});
