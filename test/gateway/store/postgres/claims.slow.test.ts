@@ -6,7 +6,7 @@
  */
 import pg from 'pg';
 import t from 'tap';
-import type { Duty, GrantedClaim, LockPart } from '../../../../gateway/store/contract/slots/ownership.js';
+import type { Claim, Duty, GrantedClaim, LockPart } from '../../../../gateway/store/contract/slots/ownership.js';
 import type { Store } from '../../../../gateway/store/contract/store.js';
 import { STEPS } from '../../../../gateway/store/postgres/migrations.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
@@ -57,6 +57,17 @@ function giveAway({ ownership: { locks } }: Store): void {
 function endOf({ ownership: { slot } }: Store): string {
   return `INSERT INTO ended_epoch SELECT epoch, slot, 77 FROM node WHERE slot = ${slot};
      UPDATE node SET epoch = 8, released = true WHERE slot = ${slot}`;
+}
+
+/** Has one gateway own the lock, and the other claim it for a client that leaves once the owner has been asked. */
+async function claimAndLeave(one: Store, other: Store): Promise<{ readonly result: Promise<Claim> }> {
+  await one.ownership.locks.claim(LOCK);
+  let isWanted = true;
+  const asked = new Promise<void>((resolve) => one.ownership.locks.onWish(() => resolve()));
+  const result = other.ownership.locks.claim(LOCK, () => isWanted);
+  await asked;
+  isWanted = false;
+  return { result };
 }
 
 /** Runs a statement in the database that a folder stands for. */
@@ -113,18 +124,9 @@ t.test('an owner that does not answer is asked about once a second', options, as
 
 t.test('a lock that was asked for is not claimed once its owner has ended and the client left', options, async (t) => {
   const { one, other, folder } = await openTwo(t);
-  await one.ownership.locks.claim(LOCK);
-  let isWanted = true;
-  let isAsked: () => void = () => undefined;
-  const asked = new Promise<void>((resolve) => {
-    isAsked = resolve;
-  });
-  one.ownership.locks.onWish(isAsked);
-  const claiming = other.ownership.locks.claim(LOCK, () => isWanted);
-  await asked;
-  isWanted = false;
+  const claiming = await claimAndLeave(one, other);
   await query(folder, endOf(one));
-  t.same(await claiming, { isGranted: false }, 'nobody gives it away any more');
+  t.same(await claiming.result, { isGranted: false }, 'nobody gives it away any more');
   t.notOk(other.ownership.locks.owns(1, 'lock'));
   const third = await databases.open(folder, { isShared: true });
   t.teardown(() => third.close().catch(() => undefined));
@@ -135,23 +137,14 @@ t.test('a lock whose client has left for a third gateway is not asked of that on
   const { one, other, folder } = await openTwo(t);
   const third = await databases.open(folder, { isShared: true });
   t.teardown(() => third.close().catch(() => undefined));
-  await one.ownership.locks.claim(LOCK);
-  let isWanted = true;
-  let isAsked: () => void = () => undefined;
-  const asked = new Promise<void>((resolve) => {
-    isAsked = resolve;
-  });
-  one.ownership.locks.onWish(isAsked);
-  const claiming = other.ownership.locks.claim(LOCK, () => isWanted);
-  await asked;
-  isWanted = false;
+  const claiming = await claimAndLeave(one, other);
   // As after a release by the one and a claim by the third.
   const thirdSlot = third.ownership.slot;
   await query(
     folder,
     `UPDATE device_owner o SET slot = n.slot, epoch = n.epoch FROM node n WHERE n.slot = ${thirdSlot}`,
   );
-  t.same(await claiming, { isGranted: false });
+  t.same(await claiming.result, { isGranted: false });
   t.same(await query(folder, `SELECT 1 FROM release_wish WHERE asked_slot = ${thirdSlot}`), []);
 });
 
