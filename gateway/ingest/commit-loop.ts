@@ -15,9 +15,10 @@
 import { afterThisTurn, type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { forgetUnsentCommand } from '../../proto/power/judge/commands.js';
+import type { Locks } from '../locks/locks.js';
 import { takeEvents } from '../locks/reported-troubles.js';
 import type { CommitResult } from '../store/contract/log/commit-result.js';
-import type { LockOwnership } from '../store/contract/slots/ownership.js';
+import type { LockOwnership, LockPart } from '../store/contract/slots/ownership.js';
 import { CommitAnnouncer } from './commit-announcer.js';
 import { CommitDraft, MAX_COMMIT_ITEMS, type PresenceChange } from './commit-draft.js';
 import { CommitPace } from './commit-pace.js';
@@ -75,7 +76,7 @@ export class CommitLoop {
     this.#pace = new CommitPace(parts.store.commitSpacing);
     const { locks } = parts.store.ownership;
     this.#owners = locks.isSole ? undefined : locks;
-    this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#writing, this.#owners);
+    this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#writing);
     this.#announcer = new CommitAnnouncer(parts);
     this.#repair = new JudgingRepair(
       parts,
@@ -160,7 +161,7 @@ export class CommitLoop {
       const next = this.#queue.first;
       if (next === undefined || next.type === 'work') return;
       this.#queue.removeFirst();
-      if (this.#owners !== undefined && !isOwn(this.#owners, next)) {
+      if (this.#owners !== undefined && !isServed(this.#owners, this.#parts.locks, next)) {
         this.#refuse(next);
         continue;
       }
@@ -176,7 +177,8 @@ export class CommitLoop {
 
   /**
    * Refuses an item of a lock that another gateway serves by now. The lock sends its uplinks again, to that gateway;
-   * for a command no bytes are sent. Its connections and ticks do not matter here any more.
+   * for a command no bytes are sent. Its connections and ticks do not matter here any more. The same holds if this
+   * gateway has claimed the lock again, but not read its state yet: what comes after the reading is judged.
    */
   #refuse(item: Judgeable): void {
     if (item.type !== 'event')
@@ -358,9 +360,12 @@ export class CommitLoop {
   }
 }
 
-/** Whether the item is of a lock or a phone that this gateway serves. */
-function isOwn(owners: LockOwnership, item: Judgeable): boolean {
-  if (item.type !== 'event') return owners.owns(item.sender.deviceId, item.sender.source);
-  const { deviceId, event } = item;
-  return owners.owns(deviceId, 'source' in event ? event.source : 'lock');
+/** Whether the item is of a phone that this gateway serves, or of a lock that it serves and whose state it has. */
+function isServed(owners: LockOwnership, locks: Locks, item: Judgeable): boolean {
+  const { deviceId, source } = item.type === 'event' ? partOf(item) : item.sender;
+  return owners.owns(deviceId, source) && (source === 'phone' || locks.isHere(deviceId));
+}
+
+function partOf({ deviceId, event }: QueuedEvent): LockPart {
+  return { deviceId, source: 'source' in event ? event.source : 'lock' };
 }

@@ -14,7 +14,6 @@ import type { KnownLock, Locks } from '../locks/locks.js';
 import type { AnsweredState } from '../store/contract/command-record.js';
 import type { LockEvent } from '../store/contract/log/log-entry.js';
 import { storedLife } from '../store/contract/log/stored-uplink.js';
-import type { LockOwnership } from '../store/contract/slots/ownership.js';
 import type { Store } from '../store/contract/store.js';
 import type { CommitDraft } from './commit-draft.js';
 import type { DeviceEvent, Judgeable, QueuedEvent, QueuedRejection } from './ingest-queue.js';
@@ -35,19 +34,9 @@ export class DraftJudge {
   readonly #locks: Locks;
   readonly #store: Pick<Store, 'readDigests' | 'why'>;
   readonly #writingDraft: () => CommitDraft | undefined;
-  readonly #owners: LockOwnership | undefined;
 
-  /**
-   * @param writingDraft returns the draft that the store is writing, if any
-   * @param owners says which locks are this gateway's; all if undefined
-   */
-  constructor(
-    locks: Locks,
-    store: Pick<Store, 'readDigests' | 'why'>,
-    writingDraft: () => CommitDraft | undefined,
-    owners: LockOwnership | undefined,
-  ) {
-    this.#owners = owners;
+  /** @param writingDraft returns the draft that the store is writing, if any */
+  constructor(locks: Locks, store: Pick<Store, 'readDigests' | 'why'>, writingDraft: () => CommitDraft | undefined) {
     this.#locks = locks;
     this.#store = store;
     this.#writingDraft = writingDraft;
@@ -78,8 +67,8 @@ export class DraftJudge {
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
     // Stored before the command is sent: a command that may have reached a lock must never count as unsent.
     if (event.type === 'command') draft.changeCommand({ type: 'sent', id: event.id, atMs: event.atMs }, queued);
-    // A phone's connection, while another gateway has the lock's state: only the log gets it.
-    if (this.#isElsewhere(deviceId)) return;
+    // A phone's connection, while the lock's state is elsewhere: only the log gets it.
+    if (!this.#locks.isHere(deviceId)) return;
     const lock = this.#locks.known(deviceId, mac, event.atMs);
     draft.touch(lock);
     // The state must be stored, since replaying the log would not reproduce it: ticks are not logged, and the log does
@@ -92,7 +81,7 @@ export class DraftJudge {
 
   #addUplink(pending: PendingUplink, draft: CommitDraft): Promise<void> | undefined {
     const { deviceId, mac } = pending.sender;
-    if (this.#isElsewhere(deviceId)) return this.#addGuest(pending, draft);
+    if (!this.#locks.isHere(deviceId)) return this.#addGuest(pending, draft);
     const lock = this.#locks.known(deviceId, mac, pending.receivedAtMs);
     // The marks are the times at which the lock was reflashed. Each starts a new "life" of the lock, which counts its
     // boots from 1 again (uplink-life.ts).
@@ -105,12 +94,10 @@ export class DraftJudge {
     return this.#addNotNewest(lock, pending, draft);
   }
 
-  /** Whether another gateway has the lock's state, and this one at most its phones. */
-  #isElsewhere(deviceId: number): boolean {
-    return this.#owners !== undefined && !this.#owners.owns(deviceId, 'lock');
-  }
-
-  /** Adds a phone's uplink, which does not change the lock's state (protocol.md §3): another gateway has that state. */
+  /**
+   * Adds a phone's uplink, which does not change the lock's state (protocol.md §3): that state is at another gateway,
+   * or has not been read yet.
+   */
   async #addGuest(pending: PendingUplink, draft: CommitDraft): Promise<void> {
     const { deviceId, mac } = pending.sender;
     // A new state stands in for the one that is elsewhere, and is dropped afterwards.

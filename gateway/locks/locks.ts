@@ -1,8 +1,8 @@
 /**
  * Holds in memory all locks that have ever sent or done anything, with their states; of several gateways that share a
- * store, each has only the locks that it serves (ownership/). A state has the judge's belief: what the judge
- * (proto/power/judge) has concluded about the lock. A stored state and the store's log of uplinks together always
- * reproduce the state in memory (dirty-states.ts).
+ * store, each has only the locks that it serves (ownership/), from the reading of their states on. A state has the
+ * judge's belief: what the judge (proto/power/judge) has concluded about the lock. A stored state and the store's log
+ * of uplinks together always reproduce the state in memory (dirty-states.ts).
  *
  * A lock is *judged*, or its judging has *stopped* because the judge threw (judging-stops.ts, which also says when its
  * state is *torn* or *lost*). lock-ticks.ts lets time pass for locks that send nothing.
@@ -38,6 +38,11 @@ export class Locks {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #locks = new Map<number, KnownLock>();
+  /**
+   * The locks that this gateway has adopted, new ones without a state too; undefined if the store is not shared, so
+   * that all locks are this gateway's.
+   */
+  readonly #adopted: Set<number> | undefined;
   readonly #ticks: LockTicks;
   /** Since when this gateway could have heard a lock, by the run's clock: an earlier silence says nothing. */
   readonly #listeningSinceMs: number;
@@ -60,6 +65,7 @@ export class Locks {
     this.#judging = judging;
     this.#store = store;
     this.#clock = clock;
+    this.#adopted = store.ownership.locks.isSole ? undefined : new Set();
     this.#ticks = new LockTicks(clock, onDue);
     this.#stops = new JudgingStops(judging.version);
     this.#repair = new StateRepair({
@@ -104,6 +110,7 @@ export class Locks {
   /** Takes the states of locks that this gateway serves from now on. No commit may be under way. */
   adopt(deviceIds: Iterable<number>, { states, marks }: LoadedStates): void {
     for (const deviceId of deviceIds) {
+      this.#adopted?.add(deviceId);
       this.mark(deviceId, marks.get(deviceId) ?? NO_MARKS);
       const stored = states.get(deviceId);
       if (stored === undefined) continue;
@@ -112,6 +119,21 @@ export class Locks {
       const lock = this.#add(deviceId, stored.mac, stored.state, true);
       if (stored.isReplayed) this.#dirty.add(lock);
     }
+  }
+
+  /** Forgets a lock, whose state is stored: another gateway serves it from now on. No commit may be under way. */
+  disown(deviceId: number): void {
+    this.replace(deviceId, null);
+    this.#adopted?.delete(deviceId);
+  }
+
+  /**
+   * Whether the lock's state is here, or the lock is new and would get its first state here. If several gateways share
+   * the store, it is here from {@link adopt} to {@link disown}: not yet when the lock has only been claimed. Nothing of
+   * the lock may be judged before, since a new state would replace the stored one.
+   */
+  isHere(deviceId: number): boolean {
+    return this.#adopted === undefined || this.#adopted.has(deviceId);
   }
 
   /** The judge in use. */
@@ -128,13 +150,17 @@ export class Locks {
     return this.#locks.get(deviceId);
   }
 
-  /** The lock, added if it is new. @param atMs time of the event for which the lock is looked up */
+  /**
+   * The lock, added if it is new. It must be here ({@link isHere}).
+   *
+   * @param atMs time of the event for which the lock is looked up
+   */
   known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
     return this.#locks.get(deviceId) ?? this.#add(deviceId, mac, this.#newState(mac, atMs), false);
   }
 
   /**
-   * A lock whose state another gateway has, to judge a phone's uplink, which rests on no state. It is not remembered.
+   * A lock whose state is not here, to judge a phone's uplink, which rests on no state. It is not remembered.
    */
   guest(deviceId: number, mac: Mac, atMs: number): KnownLock {
     const state = this.#newState(mac, atMs);

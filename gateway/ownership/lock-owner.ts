@@ -86,8 +86,6 @@ export class LockOwner {
   readonly #claiming = new Map<string, RunningClaim>();
   /** Owned parts whose states were not read yet, or could not be, or nobody waited: nobody may connect before. */
   readonly #unread = new Map<string, AdoptedPart>();
-  /** The locks among the owned parts whose states are in memory. */
-  readonly #inMemory = new Set<number>();
   /** How many callers of {@link hold} keep each part from other gateways. */
   readonly #holds = new Map<string, number>();
   /** Adopting what was read, and each release, waits for a turn between two commits, which many locks share. */
@@ -126,7 +124,8 @@ export class LockOwner {
   }
 
   #isReady(deviceId: number, source: Source, key: string): boolean {
-    if (!this.#parts.ownership.owns(deviceId, source)) return false;
+    const { ownership, locks } = this.#parts;
+    if (!ownership.owns(deviceId, source) || (source === 'lock' && !locks.isHere(deviceId))) return false;
     return !this.#releasing.has(key) && !this.#claiming.has(key) && !this.#unread.has(key);
   }
 
@@ -240,10 +239,9 @@ export class LockOwner {
     await ingest.runExclusive(
       first.deviceId,
       async () => {
-        // One that was adopted while it was claimed is in memory already, where its state may be newer.
-        adopted = ownedLocks.filter((part) => this.#isUnread(part) && !this.#inMemory.has(part.deviceId));
+        // One that was adopted while it was claimed is here already, where its state may be newer.
+        adopted = ownedLocks.filter((part) => this.#isUnread(part) && !locks.isHere(part.deviceId));
         const adoptedIds = new Set(adopted.map(({ deviceId }) => deviceId));
-        for (const deviceId of adoptedIds) this.#inMemory.add(deviceId);
         locks.adopt(adoptedIds, states);
         commands.adopt(records.filter(({ deviceId }) => adoptedIds.has(deviceId)));
       },
@@ -341,8 +339,7 @@ export class LockOwner {
           if (source === 'lock') {
             const mac = locks.find(deviceId)?.mac;
             if (mac !== undefined) notices.lockGiven(mac);
-            locks.replace(deviceId, null);
-            this.#inMemory.delete(deviceId);
+            locks.disown(deviceId);
             commands.disown(deviceId);
           }
           // Ends sessions that began meanwhile: what they send is refused from now on.

@@ -11,6 +11,7 @@ const ALWAYS = (): boolean => true;
 /** An owner whose claims are all granted; `adopted`: the locks whose states were put into memory, one after another. */
 function setUp() {
   const adopted: number[] = [];
+  const here = new Set<number>();
   let wish: (part: LockPart) => void = () => undefined;
   let releases = 0;
   const parts = {
@@ -29,10 +30,16 @@ function setUp() {
     },
     locks: {
       readStored: async () => ({ states: new Map(), marks: new Map() }),
-      adopt: (deviceIds: Iterable<number>) => adopted.push(...deviceIds),
+      adopt: (deviceIds: Iterable<number>) => {
+        for (const deviceId of deviceIds) {
+          adopted.push(deviceId);
+          here.add(deviceId);
+        }
+      },
+      disown: (deviceId: number) => here.delete(deviceId),
+      isHere: (deviceId: number) => here.has(deviceId),
       find: () => undefined,
       newerState: () => undefined,
-      replace: () => undefined,
     },
     ingest: { runExclusive: (_deviceId: number, run: () => Promise<void>) => run(), recordEvent: () => undefined },
     commands: { readStored: async () => [], adopt: () => undefined, disown: () => undefined },
