@@ -32,12 +32,13 @@ export interface EpochToEnd {
  * a second is ended: its process may be gone without a sign to the database, which would notice only after two hours.
  *
  * @param holder the connection that waits for the row, so that it can do nothing else meanwhile
+ * @returns whether it ended the epoch; false if the gateway has beaten since, or the epoch had ended already
  */
 export async function endEpoch(
   { read }: Pick<Connections, 'read'>,
   holder: WatchedClient,
   other: EpochToEnd,
-): Promise<void> {
+): Promise<boolean> {
   const pid = (await holder.sql.get<{ pid: number }>('SELECT pg_backend_pid() AS pid'))?.pid ?? 0;
   let isEnded = false;
   const endBlockers = (): void => {
@@ -51,14 +52,14 @@ export async function endEpoch(
   };
   const timer = systemClock.after(PATIENCE, endBlockers);
   try {
-    await endUnblocked(holder, other);
+    return await endUnblocked(holder, other);
   } finally {
     isEnded = true;
     timer.cancel();
   }
 }
 
-async function endUnblocked(holder: WatchedClient, { slot, epoch, at }: EpochToEnd): Promise<void> {
+async function endUnblocked(holder: WatchedClient, { slot, epoch, at }: EpochToEnd): Promise<boolean> {
   const { sql } = holder;
   const values = { slot, epoch, at, ended: randomNumber() };
   await sql.run('BEGIN');
@@ -79,6 +80,7 @@ async function endUnblocked(holder: WatchedClient, { slot, epoch, at }: EpochToE
       await sql.run('UPDATE node SET epoch = @ended, released = true WHERE slot = @slot', values);
     }
     await holder.committing(() => sql.run('COMMIT'));
+    return isSame !== undefined;
   } catch (error) {
     await sql.run('ROLLBACK').catch(() => undefined);
     throw error;

@@ -1,7 +1,7 @@
 /**
  * The claim of a slot: the number in which this process writes its part of the log. The claim's epoch and session are
- * random numbers that never return, and every write joins a row with both (fence.ts). Whoever claims a slot ends the
- * epoch before it, and starts above all ids in the log. A gateway's beat is a time in its row that it renews each
+ * random numbers that never return, and every write joins a row with both (fence.ts). Whoever claims a slot has ended
+ * the epoch before it, and starts above all ids in the log. A gateway's beat is a time in its row that it renews each
  * second.
  */
 import { monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
@@ -44,15 +44,17 @@ export interface Claim {
  *   gateway on the database refuses this one, or is refused
  * @throws LockgateError `data-in-use`
  */
-export async function claimSlot(connections: Connections, version: string, isShared: boolean): Promise<Claim> {
+export async function claimSlot(
+  connections: Pick<Connections, 'open' | 'read'>,
+  version: string,
+  isShared: boolean,
+): Promise<Claim> {
   const holder = await connections.open();
   try {
     const { sql } = holder;
     await lockSharing(holder, isShared);
-    const slot = isShared ? await lockFreeSlot(holder) : await lockFirstSlot(connections, holder);
+    const slot = isShared ? await freeSlot(connections, holder) : await firstSlot(connections, holder);
     const [epoch, session] = [randomNumber(), randomNumber()];
-    const former = await readNode(holder, slot);
-    if (former !== undefined) await endEpoch(connections, holder, former);
     await holder.committing(() =>
       sql.run(
         `INSERT INTO node (slot, epoch, session, version, released) VALUES (@slot, @epoch, @session, @version, false)
@@ -133,39 +135,62 @@ export async function connectedSlots({ sql }: WatchedClient): Promise<ReadonlySe
   return new Set(rows.map(({ slot }) => slot));
 }
 
-/** Locks the first slot, and ends what other gateways left. @throws LockgateError `data-in-use` if one still beats */
-async function lockFirstSlot(connections: Connections, holder: WatchedClient): Promise<number> {
+/**
+ * Locks the first slot, and ends the epochs that other gateways left.
+ *
+ * @throws LockgateError `data-in-use` if one still beats
+ */
+async function firstSlot(connections: Pick<Connections, 'read'>, holder: WatchedClient): Promise<number> {
   if (!(await lockSlot(holder, 1))) throw inUse();
-  for (const other of await holder.sql.all<EpochToEnd>(`${READ_NODES} AND n.slot > 1`)) {
-    if (!(await isSilent(holder, other))) throw inUse();
-    await endEpoch(connections, holder, other);
+  for (const other of await holder.sql.all<EpochToEnd>(READ_NODES)) {
+    // The one in the first slot is not connected, as the lock shows. It was usually alone, and then never beat.
+    if (other.slot > 1 && !(await isSilent(holder, other))) throw inUse();
+    if (!(await end(connections, holder, other))) throw inUse();
   }
   return 1;
 }
 
-/** Locks the first slot that nobody has. A gateway that has only lost its connection keeps its slot. */
-async function lockFreeSlot(holder: WatchedClient): Promise<number> {
+/**
+ * Locks the first slot that nobody has, and ends the epoch that was left in it.
+ *
+ * @throws LockgateError `data-in-use` if all slots are taken
+ */
+async function freeSlot(connections: Pick<Connections, 'read'>, holder: WatchedClient): Promise<number> {
   for (let slot = 1; slot <= LAST_SLOT; slot += 1) {
     // Processes that start together examine different slots.
     if (!(await tryLock(holder, STARTER_LOCKS + slot))) continue;
-    const isLocked = await lockIfFree(holder, slot);
+    const isFree = await lockIfFree(connections, holder, slot);
     await unlock(holder, STARTER_LOCKS + slot);
-    if (isLocked) return slot;
+    if (isFree) return slot;
   }
   throw new LockgateError('data-in-use', `${LAST_SLOT} gateways use the database already: no more can`);
 }
 
-async function lockIfFree(holder: WatchedClient, slot: number): Promise<boolean> {
+/** Locks a slot and ends its epoch, unless its gateway is connected or beats: it may only have lost its connection. */
+async function lockIfFree(
+  connections: Pick<Connections, 'read'>,
+  holder: WatchedClient,
+  slot: number,
+): Promise<boolean> {
   if (!(await lockSlot(holder, slot))) return false;
   const former = await readNode(holder, slot);
   if (former === undefined) return true;
   // By the lock other gateways see whether the former one is connected (stopped-gateways.ts): so it is not held.
   await unlock(holder, SLOT_LOCKS + slot);
   if (!(await isSilent(holder, former)) || !(await lockSlot(holder, slot))) return false;
-  const now = await readNode(holder, slot);
-  if (now === undefined || isSameBeat(now, former)) return true;
+  if (await end(connections, holder, former)) return true;
   await unlock(holder, SLOT_LOCKS + slot);
   return false;
+}
+
+/** Ends an epoch, unless its gateway has beaten again since it was examined. Returns whether its slot is released. */
+async function end(
+  connections: Pick<Connections, 'read'>,
+  holder: WatchedClient,
+  former: EpochToEnd,
+): Promise<boolean> {
+  // It may have been released, or ended by another gateway.
+  return (await endEpoch(connections, holder, former)) || (await readNode(holder, former.slot)) === undefined;
 }
 
 /** Whether a gateway's beat stays the same for a while, or its slot is released meanwhile. */

@@ -44,7 +44,7 @@ export class Beats {
   #holdsLock = true;
   readonly #stopped = new StoppedGateways(monotonicMs());
   /** The epochs that are being ended. */
-  readonly #ending = new Map<number, Promise<void>>();
+  readonly #ending = new Map<number, Promise<unknown>>();
 
   constructor(parts: BeatsParts) {
     this.#parts = parts;
