@@ -30,6 +30,7 @@ import type { KnownLock } from '../locks/locks.js';
 import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/contract/command-record.js';
 import type { Store } from '../store/contract/store.js';
+import { CommandEnds } from './command-ends.js';
 import {
   type CommandQueue,
   type IsHeld,
@@ -67,6 +68,7 @@ export class CommandDispatcher {
   readonly #parts: DispatcherParts;
   /** The queues of locks that have unfinished commands, by lock. */
   readonly #queues = new Map<number, CommandQueue>();
+  readonly #ends = new CommandEnds();
   /** The queues by the time at which each is examined again. */
   readonly #deadlines = new Deadlines<CommandQueue>();
   /** When each connection subscribed to `down`, the topic of commands, in wall-clock time. */
@@ -96,12 +98,12 @@ export class CommandDispatcher {
   }
 
   /**
-   * Takes stored commands into their locks' queues. Those that are there already stay as they are. One that has ended
-   * since it was read does no harm: the store refuses its sending.
+   * Takes stored commands into their locks' queues. Those that are there already stay as they are, and those that have
+   * ended here since they were read stay out. One that has ended elsewhere does no harm: the store refuses its sending.
    */
   add(records: readonly CommandRecord[]): void {
     const changed = new Set<CommandQueue>();
-    for (const record of records) if (!this.has(record)) changed.add(this.#put(record));
+    for (const record of records) if (!this.has(record) && !this.#ends.has(record)) changed.add(this.#put(record));
     for (const queue of changed) this.#examine(queue);
   }
 
@@ -190,6 +192,17 @@ export class CommandDispatcher {
     return () => this.#examine(this.#put(open.record));
   }
 
+  /**
+   * Reports the end of a command that is in no queue, or was: it was cancelled in the store or, after its expiry,
+   * answered. Drops it if it was taken into its lock's queue meanwhile.
+   */
+  ended(record: CommandRecord): void {
+    const queue = this.#queues.get(record.deviceId);
+    if (queue !== undefined) queue.open = queue.open.filter((open) => open.record.id !== record.id);
+    this.#report(record, record.finishedAtMs ?? undefined);
+    if (queue !== undefined) this.#examine(queue);
+  }
+
   /** Drops a lock's commands, which are cancelled in the store already. */
   drop(deviceId: number, atMs: number): void {
     const queue = this.#queues.get(deviceId);
@@ -236,8 +249,10 @@ export class CommandDispatcher {
     this.#track(write.catch((error: Error) => this.#reportFailure(error)));
   }
 
-  #report(record: CommandRecord): void {
-    this.#parts.events.emit('command', { atMs: this.#parts.clock.now(), mac: record.mac, record });
+  /** Reports a command's state; an end only once, although this gateway may hear of it twice. */
+  #report(record: CommandRecord, atMs = this.#parts.clock.now()): void {
+    if (record.finishedAtMs !== null && !this.#ends.note(record)) return;
+    this.#parts.events.emit('command', { atMs, mac: record.mac, record });
   }
 
   #queueOf(deviceId: number, mac: Mac): CommandQueue {

@@ -63,3 +63,10 @@ export const MAX_TWIN_COMMANDS = 200;
 /** The number of commands that a list shows: default and maximum. */
 export const DEFAULT_LISTED = 50;
 export const MAX_LISTED = 1000;
+
+/**
+ * So many ends of commands are remembered, in less than a megabyte. They are needed for as long as a read of unfinished
+ * commands lasts, with its wait between two commits: some seconds. If more end in that time, as when a large fleet's
+ * commands expire together, one that was being read may be reported twice.
+ */
+export const MAX_REMEMBERED_ENDS = 10_000;

@@ -239,7 +239,7 @@ export class Commands implements CommandListener {
    * @throws LockgateError `no-such-command`; `command-sent` if it has been sent, or is finished
    */
   async cancel(id: number): Promise<CommandRecord> {
-    const { store, clock, events } = this.#parts;
+    const { store, clock } = this.#parts;
     const record = await this.find(id);
     // If another gateway serves the lock, or has only just stored the command, the store alone decides: it refuses to
     // send a command that is cancelled.
@@ -259,7 +259,7 @@ export class Commands implements CommandListener {
     const cancelled = await this.find(id);
     // Another gateway may have cancelled it, or its lock was removed meanwhile.
     if (!isCancelled) throw commandSent(cancelled);
-    events.emit('command', { atMs, mac: cancelled.mac, record: cancelled });
+    this.#dispatcher.ended(cancelled);
     return cancelled;
   }
 
@@ -327,7 +327,7 @@ export class Commands implements CommandListener {
     const record = await store.commands.find(commandId);
     if (record !== null && record.deviceId === deviceId && record.sentCount > 0) {
       // The store took this answer as the end of the command, which the dispatcher had dropped already.
-      if (record.state === state && record.finishedAtMs === atMs) events.emit('command', { atMs, mac, record });
+      if (record.state === state && record.finishedAtMs === atMs) this.#dispatcher.ended(record);
       return;
     }
     const isForeign = record !== null && record.deviceId !== deviceId;
