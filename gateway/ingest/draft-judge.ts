@@ -197,7 +197,8 @@ function addVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: C
 
 /**
  * Whether replaying the log leads to the same belief, so that the state need not be written. True for a lock's new
- * ping: a repeat is not logged, a conflict would be replayed as new, and other kinds of uplinks are rare.
+ * ping: a repeat is not logged, a conflict would be replayed as new, and other kinds of uplinks are rare. A phone's
+ * uplink advances the belief's time, but a replay skips it (locks/rebuild-state.ts).
  */
 function isReplayable({ source, novelty, uplink }: PendingUplink): boolean {
   return source === 'lock' && novelty === 'new' && uplink.body.kind !== 'ack';

@@ -3,6 +3,12 @@
  * the log (dirty-states.ts), the uplinks after it are judged again. If the stored state is damaged, the lock's whole
  * log is judged again. If the judge throws, the lock gets its previous state and a mark that it is not judged
  * (ingest/judging.ts).
+ *
+ * Of the uplinks after a stored state, only the lock's own are judged again. Where the state is in memory, a phone's
+ * uplink advances the belief's time, so that a silence may become a finding, and the state is stored with the uplink's
+ * commit (`isReplayable` in ingest/draft-judge.ts). So a phone's uplink after the stored state was never judged with
+ * it: it came at another gateway, or while no gateway had the state. If it advanced the time here, a silence would
+ * count as reported, although its finding was dropped like all findings of a replay.
  */
 
 import { JudgeFailure, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
@@ -23,7 +29,7 @@ const DAMAGED_STATE = 'the stored state does not match its checksum';
 /** A lock's state, loaded from the store and updated from the log. */
 export interface LoadedState extends ReplayedLock {
   state: DeviceState;
-  /** Whether uplinks that arrived after the state was stored were judged again. */
+  /** Whether uplinks of the lock that arrived after the state was stored were judged again. */
   isReplayed: boolean;
   /** Why the state was rebuilt, and from what; undefined if it was not rebuilt. */
   rebuilt: { readonly why: string; readonly from: StateRebuilt['from'] } | undefined;
@@ -139,8 +145,8 @@ interface ReplayFailure {
 interface Replay extends Pick<Loading, 'store' | 'judging'>, Pick<LoadedStates, 'marks'> {}
 
 /**
- * Updates states from the log: judges the uplinks that arrived after each state was stored. Skips damaged uplinks.
- * Returns the locks at which the judge failed.
+ * Updates states from the log: judges the locks' own uplinks that arrived after each state was stored. Skips damaged
+ * uplinks. Returns the locks at which the judge failed.
  *
  * @param until for locks at which the judge failed earlier: stops before that failure
  */
@@ -156,7 +162,8 @@ async function replayAfterStates(
   // What a stored state lacks is always among the newest uplinks of this number that its gateway stored.
   for await (const uplinks of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, UPLINKS_PER_READ, deviceIds)) {
     for (const uplink of uplinks) {
-      const { deviceId } = uplink;
+      const { deviceId, source } = uplink;
+      if (source === 'phone') continue;
       const loaded = states.get(deviceId);
       const count = judgedCounts.get(deviceId) ?? 0;
       if (loaded === undefined || failed.has(deviceId) || count === until.get(deviceId)?.judged) continue;

@@ -9,8 +9,10 @@ import { Locks } from '../../../gateway/locks/locks.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import type { LockPart } from '../../../gateway/store/contract/slots/ownership.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
-import { ManualClock } from '../../../proto/clock.js';
+import { ManualClock, Minutes } from '../../../proto/clock.js';
 import type { LockgateError } from '../../../proto/errors.js';
+import type { RuleName } from '../../../proto/power/rules.js';
+import type { Mac } from '../../../proto/wire/mac.js';
 import type { Ping, Uplink } from '../../../proto/wire/ping.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
@@ -27,6 +29,8 @@ const FIRST_ID = 1;
 const MAC = testMac();
 const LOCK: LockPart = { deviceId: FIRST_ID, source: 'lock' };
 const MAX_EVENTS = 99;
+/** A lock in MID may not be connected for so long without a reason. */
+const IDLE_TOO_LONG = Minutes(11);
 const PHONE_PING: Ping = {
   kind: 'cellular',
   reason: 'PHONE',
@@ -37,13 +41,18 @@ const PHONE_PING: Ping = {
   tetherState: 'unknown',
   position: { latitudeDegrees: 48.85, longitudeDegrees: 2.35, uncertaintyMeters: 12 },
 };
+const MOVEMENT: Ping = { ...PHONE_PING, reason: 'REASON_UNLOCKED_MOVEMENT', batteryPercent: 81, position: null };
 const FROM_PHONE: Partial<Uplink> = { boot: 900, body: PHONE_PING };
+
+async function addLock(store: Store, mac: Mac): Promise<Sender> {
+  await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
+  return await lockSender(store, mac);
+}
 
 /** A lock and its phone, as senders. */
 async function addLockAndPhone(store: Store): Promise<{ lock: Sender; phone: Sender }> {
   await store.addMerchant(MERCHANT, 1);
-  await store.addDevice({ mac: MAC, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(MAC), nowMs: 1 });
-  const lock = await lockSender(store, MAC);
+  const lock = await addLock(store, MAC);
   await store.addPhone({ mac: MAC, name: 'Ada', secretHash: Buffer.from('phone'), expiresAtMs: null, nowMs: 1 });
   const [phone] = await store.listPhones(MAC);
   return { lock, phone: { ...lock, credentialId: phone?.credentialId ?? 0, source: 'phone' } };
@@ -76,7 +85,9 @@ async function setUpGap(test: Teardown) {
   const stored = await store.readDeviceState(FIRST_ID);
   const sequences = async (): Promise<number[]> =>
     (await store.readEvents(FIRST_ID, LOG_START, MAX_EVENTS)).map(({ sequence }) => sequence);
-  return { ...here, store, clock, lock, phone, stored, sequences };
+  const countOf = async (rule: RuleName): Promise<number> =>
+    (await store.readFindings(FIRST_ID, MAX_EVENTS)).filter(({ finding }) => finding.rule === rule).length;
+  return { ...here, store, clock, lock, phone, stored, sequences, countOf };
 }
 
 t.test('events of a phone before its lock’s state is read are logged, and the stored state stays', async (t) => {
@@ -107,6 +118,48 @@ t.test('the lock’s own uplinks and events wait for its state: uplinks are refu
   t.equal(await send(lock, testBytes(2)), undefined);
   t.same(await sequences(), [1, 2], 'the repeated uplink is recognized');
   t.equal(locks.find(FIRST_ID)?.state.ping?.sequence, 2);
+});
+
+t.test('a phone’s uplink before its lock’s state is read hides no silence of the lock', async (t) => {
+  const { ingest, locks, send, store, clock, phone, stored, countOf } = await setUpGap(t);
+  clock.advance(IDLE_TOO_LONG);
+  t.equal(await send(phone, testBytes(7, FROM_PHONE)), undefined);
+  t.equal(await countOf('connection-unexplained'), 0, 'the lock’s state is not here');
+  locks.adopt([FIRST_ID], await locks.readStored([FIRST_ID]));
+  t.equal(JSON.stringify(locks.find(FIRST_ID)?.state), stored, 'as its former gateway had it');
+  t.equal(locks.newerState(FIRST_ID), undefined);
+  ingest.recordEvent(FIRST_ID, MAC, { type: 'tick', atMs: clock.now() });
+  await ingest.idle();
+  t.equal(await countOf('connection-unexplained'), 1);
+  t.match(JSON.parse((await store.readDeviceState(FIRST_ID)) ?? '{}'), { belief: { isUnexplainedReported: true } });
+});
+
+t.test('a state in memory that a phone’s uplink changed is the same after it is read again', async (t) => {
+  const store = await openStore(tempFolder(t));
+  t.teardown(() => store.close());
+  const clock = new ManualClock(Date.UTC(2025, 10, 20, 6));
+  const { lock, phone } = await addLockAndPhone(store);
+  const { ingest, locks, send } = ingestOn(t, store, clock);
+  const pingingLocks = [lock, await addLock(store, testMac(2)), await addLock(store, testMac(3))];
+  const pingAll = (senders: readonly Sender[], sequence: number) =>
+    Promise.all(senders.map((sender) => send(sender, testBytes(sequence, { body: MOVEMENT }))));
+  for (const { deviceId, mac } of pingingLocks)
+    ingest.recordEvent(deviceId, mac, { type: 'connect', source: 'lock', atMs: clock.now() });
+  await pingAll(pingingLocks, 1);
+  clock.advance(Minutes(1));
+  // Their states are to be written before those that change later, so that none is written only by chance.
+  await pingAll(pingingLocks.slice(1), 2);
+  const rules: string[] = [];
+  for (const sequence of [7, 8]) {
+    t.equal(await send(phone, testBytes(sequence, FROM_PHONE)), undefined);
+    const inMemory = locks.find(FIRST_ID)?.state;
+    t.equal(inMemory?.belief.nowMs, clock.now());
+    const { states } = await locks.readStored([FIRST_ID]);
+    t.strictSame(states.get(FIRST_ID)?.state, inMemory);
+    rules.push(...(await store.readFindings(FIRST_ID, MAX_EVENTS)).map(({ finding }) => finding.rule));
+    clock.advance(IDLE_TOO_LONG);
+  }
+  t.same(rules, ['connection-unexplained'], 'found by the second uplink');
 });
 
 /** A gateway whose reads of states wait, from `close` on, until `open` is called. */
