@@ -147,9 +147,13 @@ export class CommandDispatcher {
     this.#examine(queue);
   }
 
-  /** Puts a stored command into its reserved place. */
+  /**
+   * Puts a command that was just stored into its reserved place, and reports it as queued. If it was taken from the
+   * store already ({@link add}), and may even have ended, it is only reported.
+   */
   enqueue(record: CommandRecord): void {
-    const queue = this.#put(record);
+    const isTaken = this.has(record) || this.#ends.has(record);
+    const queue = isTaken ? this.#queueOf(record.deviceId, record.mac) : this.#put(record);
     queue.reserved -= 1;
     this.#report(record);
     this.#examine(queue);

@@ -169,10 +169,9 @@ export class Commands implements CommandListener {
     const deviceIds: number[] = [];
     for (const record of records.values()) {
       const { deviceId, mac, state } = record;
-      // A command that is not queued any more was cancelled while it was being stored. One whose lock this gateway has
-      // claimed meanwhile may be in the queue already.
+      // A command that is not queued any more was cancelled while it was being stored.
       const isHere = this.#serves(deviceId);
-      if (state === 'queued' && isHere && !this.#dispatcher.has(record)) this.#dispatcher.enqueue(record);
+      if (state === 'queued' && isHere) this.#dispatcher.enqueue(record);
       else this.#dispatcher.release(deviceId);
       if (isHere) continue;
       deviceIds.push(deviceId);
@@ -199,13 +198,22 @@ export class Commands implements CommandListener {
       // A cancellation during the write may have cancelled some of the commands: they are read again.
       while (cancelCount !== this.#cancelCount) {
         cancelCount = this.#cancelCount;
-        records = await Promise.all(records.map(({ id }) => this.find(id)));
+        records = await Promise.all(records.map((record) => this.#unlessCancelled(record)));
       }
       return new Map(records.map((record) => [record.deviceId, record]));
     } catch (error) {
       for (const { deviceId } of devices) this.#dispatcher.release(deviceId);
       throw error;
     }
+  }
+
+  /**
+   * The command as it was stored, or as it was cancelled since. If it was sent meanwhile, because this gateway has
+   * claimed its lock, it is still to be reported as queued.
+   */
+  async #unlessCancelled(record: CommandRecord): Promise<CommandRecord> {
+    const present = await this.find(record.id);
+    return present.state === 'cancelled' ? present : record;
   }
 
   async #devices(targets: CommandTargets): Promise<Target[]> {
