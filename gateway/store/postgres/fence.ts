@@ -4,7 +4,7 @@
  */
 import { LockgateError } from '../../../proto/errors.js';
 import type { Claim } from './node-claim.js';
-import type { Sql } from './sql.js';
+import { plannedOnce, type Sql } from './sql.js';
 
 /** The fence of a commit, as the first part of a WITH. It makes the slot's commits take turns. */
 export const FENCE = `f AS (
@@ -15,8 +15,10 @@ export const FENCE = `f AS (
  * lock its row FOR UPDATE, and so waits for these transactions. Rows that name the gateway that wrote them get the
  * epoch from the transaction's setting `lockgate.epoch`.
  */
-const SHARED_FENCE = `SELECT set_config('lockgate.epoch', epoch::text, true) AS held FROM node
-  WHERE slot = @slot AND epoch = @epoch FOR KEY SHARE`;
+const SHARED_FENCE = plannedOnce(
+  `SELECT set_config('lockgate.epoch', epoch::text, true) AS held FROM node
+   WHERE slot = @slot AND epoch = @epoch FOR KEY SHARE`,
+);
 
 /** The claim has ended: another process has the slot. This process may store nothing more. */
 export class Fenced extends LockgateError {

@@ -34,12 +34,12 @@ export class PostgresReads extends TableReads {
   readonly #accounts: LockAccounts;
   readonly #due: DueReads;
 
-  constructor({ read, plannedRead }: Pick<Connections, 'read' | 'plannedRead'>, parts: TableParts) {
+  constructor({ read }: Pick<Connections, 'read'>, parts: TableParts) {
     super(parts.readTables, parts.dialect);
     this.read = read;
-    this.log = new LogReads(read, plannedRead);
+    this.log = new LogReads(read);
     this.#accounts = new LockAccounts(read);
-    this.#due = new DueReads(plannedRead);
+    this.#due = new DueReads(read);
     this.marks = new Marks(parts);
   }
 

@@ -58,11 +58,19 @@ export function numbered(statement: string): NumberedStatement {
   return made;
 }
 
+const statementsPlannedOnce = new Set<string>();
+
 /**
- * When the server parses and plans a statement: each time that it runs, with its values in view, or once for each
- * connection. Once is for statements that run many times a second: planning can cost more than running.
+ * Marks a statement that runs many times a second, for which planning can cost more than running: the server parses and
+ * plans it once for each connection. Any other it plans each time, with the statement's values in view. Only for a
+ * statement of few different texts, since each text has a plan of its own on each connection.
+ *
+ * @returns the statement
  */
-export type Planning = 'each-time' | 'once';
+export function plannedOnce(statement: string): string {
+  statementsPlannedOnce.add(statement);
+  return statement;
+}
 
 /**
  * Rounds a limit up to a power of two, for the text of a statement that is planned once. Few different limits make few
@@ -76,11 +84,9 @@ export function roundUpLimit(limit: number): number {
 /** Statements on a connection or a pool. */
 export class QueryableSql implements Sql {
   readonly #queryable: Pick<pg.Client | pg.Pool, 'query'>;
-  readonly #planning: Planning;
 
-  constructor(queryable: Pick<pg.Client | pg.Pool, 'query'>, planning: Planning = 'each-time') {
+  constructor(queryable: Pick<pg.Client | pg.Pool, 'query'>) {
     this.#queryable = queryable;
-    this.#planning = planning;
   }
 
   async all<Row>(statement: string, values: Values = {}): Promise<Row[]> {
@@ -98,6 +104,6 @@ export class QueryableSql implements Sql {
   #query(statement: string, values: Values): Promise<pg.QueryResult> {
     const { name, text, names } = numbered(statement);
     const query = { text, values: names.map((each) => values[each] ?? null) };
-    return this.#queryable.query(this.#planning === 'once' ? { ...query, name } : query);
+    return this.#queryable.query(statementsPlannedOnce.has(statement) ? { ...query, name } : query);
   }
 }

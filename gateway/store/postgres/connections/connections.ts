@@ -85,14 +85,11 @@ export function refuseUnsafe(row: Readonly<Record<string, unknown>>): void {
 export class WatchedClient {
   readonly client: pg.Client;
   readonly sql: QueryableSql;
-  /** For statements that the server plans once. */
-  readonly planned: QueryableSql;
   #notices: string[] = [];
 
   constructor(client: pg.Client) {
     this.client = client;
     this.sql = new QueryableSql(client);
-    this.planned = new QueryableSql(client, 'once');
     client.on('notice', (notice) => this.#notices.push(notice.message ?? 'a warning'));
     // Nothing to do here: the query that runs, or the next one, rejects.
     client.on('error', () => undefined);
@@ -118,8 +115,6 @@ export class Connections {
   /** For writes through Kysely that run one at a time. */
   readonly exclusive: pg.Pool;
   readonly read: QueryableSql;
-  /** Reads that the server plans once. */
-  readonly plannedRead: QueryableSql;
   /** The only connection of `exclusive`, once there is one. */
   exclusiveClient: WatchedClient | undefined;
   readonly #watched = new WeakMap<object, WatchedClient>();
@@ -135,7 +130,6 @@ export class Connections {
       this.exclusiveClient = this.watch(client);
     });
     this.read = new QueryableSql(this.reads);
-    this.plannedRead = new QueryableSql(this.reads, 'once');
   }
 
   /** Opens a connection that belongs to no pool; the caller closes it. */

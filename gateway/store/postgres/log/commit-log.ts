@@ -20,7 +20,7 @@ import type { Connections, WatchedClient } from '../connections/connections.js';
 import { randomNumber } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
 import type { Claim } from '../node-claim.js';
-import type { Values } from '../sql.js';
+import { plannedOnce, type Values } from '../sql.js';
 import { CommitBatch } from './commit-batch.js';
 import { isDefinite, isRefusedValue, refuseInvalid, resultOf } from './commit-outcome.js';
 import { type CommitResultRow, commitParts, statementOf } from './commit-statement.js';
@@ -257,13 +257,13 @@ export class CommitLog {
   async #execute(batch: CommitBatch): Promise<CommitResultRow | null> {
     this.#n += 1;
     const parts = commitParts(batch, this.#n);
-    const statement = statementOf(parts);
+    const statement = plannedOnce(statementOf(parts));
     for (let tries = 1; ; tries += 1) {
       const { slot, epoch, session } = this.#claim;
       const values = Object.assign({ slot, epoch, session }, ...parts.map((part) => part.values)) as Values;
       const client = this.#client;
       try {
-        const row = await answered(client.committing(() => client.planned.get<CommitResultRow>(statement, values)));
+        const row = await answered(client.committing(() => client.sql.get<CommitResultRow>(statement, values)));
         if (row === undefined || row.fence !== 1) throw new Fenced();
         this.#sessions = [session];
         return row;

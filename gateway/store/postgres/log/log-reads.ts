@@ -7,7 +7,7 @@ import type { LogPosition } from '../../contract/log/log-position.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import { idIn, lowestIdIn, positionJson, slotOfId } from '../position.js';
-import { roundUpLimit, type Sql } from '../sql.js';
+import { plannedOnce, roundUpLimit, type Sql } from '../sql.js';
 
 const FROM_UPLINKS = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id`;
 /** An uplink that was sent for the lock's current merchant and is not erased. */
@@ -45,12 +45,9 @@ export interface LogEventRow {
 
 export class LogReads {
   readonly #sql: Sql;
-  readonly #planned: Sql;
 
-  /** @param planned for a statement that runs many times a second, which the server plans once */
-  constructor(sql: Sql, planned: Sql) {
+  constructor(sql: Sql) {
     this.#sql = sql;
-    this.#planned = planned;
   }
 
   async readLastReceivedAtMs(): Promise<number | null> {
@@ -137,14 +134,14 @@ export class LogReads {
     kinds: 'pings' | 'all',
   ): Promise<StoredUplink[]> {
     const roundedLimit = roundUpLimit(limit);
-    const rows = await this.#planned.all<UplinkRow>(
+    const statement = plannedOnce(
       `SELECT ${UPLINK_COLUMNS} FROM node s CROSS JOIN LATERAL (
          SELECT * FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot
            AND u.id > ${idIn('@after::jsonb', 's.slot')} AND ${kinds === 'pings' ? IS_PING : 'u.kind > 0'}
          ORDER BY u.id LIMIT ${roundedLimit}) u
        JOIN device d ON d.id = u.device_id ORDER BY u.id LIMIT ${roundedLimit}`,
-      { merchantId, after: positionJson(after) },
     );
+    const rows = await this.#sql.all<UplinkRow>(statement, { merchantId, after: positionJson(after) });
     return rows.slice(0, limit).map(toUplink);
   }
 

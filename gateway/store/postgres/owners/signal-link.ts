@@ -8,6 +8,7 @@
 import { type Milliseconds, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { Signal, Signals } from '../../contract/slots/signals.js';
 import type { Connections, WatchedClient } from '../connections/connections.js';
+import { plannedOnce } from '../sql.js';
 
 const CHANNEL = 'lockgate';
 const GATHER_TIME: Milliseconds = 20;
@@ -18,6 +19,7 @@ const CHECK_INTERVAL = Seconds(5);
 const MAX_LIST_LENGTH = 300;
 /** Maximum number of signals that wait to be sent; beyond it they are replaced by one that says that some are lost. */
 const MAX_WAITING = 1_000;
+const NOTIFY = plannedOnce('SELECT pg_notify(@channel, text) FROM unnest(@texts::text[]) AS text');
 const MISSED: Signal = { type: 'missed' };
 
 /** A notification's text. Each gateway gets its own ones too, which it ignores by the slot. */
@@ -95,9 +97,7 @@ export class SignalLink implements Signals {
     const client = this.#client;
     if (signals.length === 0 || client === undefined) return;
     const texts = signals.map((signal) => JSON.stringify({ from: this.#slot, signal } satisfies Sent));
-    await client.sql
-      .get('SELECT pg_notify(@channel, text) FROM unnest(@texts::text[]) AS text', { channel: CHANNEL, texts })
-      .catch(() => this.#broken(client));
+    await client.sql.get(NOTIFY, { channel: CHANNEL, texts }).catch(() => this.#broken(client));
   }
 
   async #connect(): Promise<void> {

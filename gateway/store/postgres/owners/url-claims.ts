@@ -4,7 +4,7 @@
  */
 import type { UrlOwnership } from '../../contract/slots/ownership.js';
 import type { Claim as SlotClaim } from '../node-claim.js';
-import type { Sql } from '../sql.js';
+import { plannedOnce, type Sql } from '../sql.js';
 import type { Writes } from '../writes.js';
 
 /** A URL and its owner, as it was read; null without an owner. */
@@ -15,6 +15,10 @@ interface SeenUrl {
   /** Whether the owner's epoch is still a gateway's. */
   readonly live: boolean;
 }
+
+const LOCK_URL = plannedOnce(
+  'SELECT owner_slot, owner_epoch, version FROM webhook_url WHERE id = @urlId FOR NO KEY UPDATE',
+);
 
 export class UrlClaims implements UrlOwnership {
   readonly #sql: Sql;
@@ -89,10 +93,9 @@ export class UrlClaims implements UrlOwnership {
    * and nobody has changed it since its worker read it.
    */
   async mayRecord(sql: Sql, urlId: number): Promise<boolean> {
-    const row = await sql.get<{ owner_slot: number | null; owner_epoch: number | null; version: number }>(
-      'SELECT owner_slot, owner_epoch, version FROM webhook_url WHERE id = @urlId FOR NO KEY UPDATE',
-      { urlId },
-    );
+    const row = await sql.get<{ owner_slot: number | null; owner_epoch: number | null; version: number }>(LOCK_URL, {
+      urlId,
+    });
     const { slot, epoch } = this.#claim;
     // A URL that was removed: there is nothing to store, as with one gateway.
     if (row === undefined) return true;

@@ -7,7 +7,7 @@ import {
 } from '../../contract/devices/refusal-store.js';
 import type { UsageDelta } from '../../contract/usage-store.js';
 import type { RefusalsWrite, SimsWrite, UsageWrite } from '../../tables/table-parts.js';
-import type { Sql } from '../sql.js';
+import { plannedOnce, type Sql } from '../sql.js';
 
 /** All refusals are counted once per this many writes, since counting costs more than writing. */
 const WRITES_PER_COUNT = 50;
@@ -95,37 +95,38 @@ function sum(one: UsageDelta, other: UsageDelta): UsageDelta {
   };
 }
 
+const ADD_USAGE = plannedOnce(
+  `INSERT INTO usage AS u (month, mac, merchant_id, simulated, changed_at_ms,
+     messages_up, messages_down, connections, bytes_up, bytes_down)
+   SELECT t.month, t.mac, t.merchant_id, t.simulated, @nowMs,
+     t.messages_up, t.messages_down, t.connections, t.bytes_up, t.bytes_down
+   FROM unnest(@months::text[], @macs::text[], @merchants::bigint[], @simulated::bigint[], @messagesUp::bigint[],
+     @messagesDown::bigint[], @connections::bigint[], @bytesUp::bigint[], @bytesDown::bigint[])
+     AS t (month, mac, merchant_id, simulated, messages_up, messages_down, connections, bytes_up, bytes_down)
+   ON CONFLICT (month, mac, merchant_id, simulated) DO UPDATE SET
+     changed_at_ms = excluded.changed_at_ms,
+     messages_up = u.messages_up + excluded.messages_up,
+     messages_down = u.messages_down + excluded.messages_down,
+     connections = u.connections + excluded.connections,
+     bytes_up = u.bytes_up + excluded.bytes_up,
+     bytes_down = u.bytes_down + excluded.bytes_down`,
+);
+
 /** Adds counts to those that are stored. */
 export async function addUsage(sql: Sql, { deltas, nowMs }: UsageWrite): Promise<void> {
   const rows = addedUp(deltas);
-  await sql.run(
-    `INSERT INTO usage AS u (month, mac, merchant_id, simulated, changed_at_ms,
-       messages_up, messages_down, connections, bytes_up, bytes_down)
-     SELECT t.month, t.mac, t.merchant_id, t.simulated, @nowMs,
-       t.messages_up, t.messages_down, t.connections, t.bytes_up, t.bytes_down
-     FROM unnest(@months::text[], @macs::text[], @merchants::bigint[], @simulated::bigint[], @messagesUp::bigint[],
-       @messagesDown::bigint[], @connections::bigint[], @bytesUp::bigint[], @bytesDown::bigint[])
-       AS t (month, mac, merchant_id, simulated, messages_up, messages_down, connections, bytes_up, bytes_down)
-     ON CONFLICT (month, mac, merchant_id, simulated) DO UPDATE SET
-       changed_at_ms = excluded.changed_at_ms,
-       messages_up = u.messages_up + excluded.messages_up,
-       messages_down = u.messages_down + excluded.messages_down,
-       connections = u.connections + excluded.connections,
-       bytes_up = u.bytes_up + excluded.bytes_up,
-       bytes_down = u.bytes_down + excluded.bytes_down`,
-    {
-      nowMs,
-      months: rows.map(({ month }) => month),
-      macs: rows.map(({ mac }) => mac),
-      merchants: rows.map(({ merchantId }) => merchantId),
-      simulated: rows.map(({ simulated }) => (simulated ? 1 : 0)),
-      messagesUp: rows.map(({ messagesUp }) => messagesUp),
-      messagesDown: rows.map(({ messagesDown }) => messagesDown),
-      connections: rows.map(({ connections }) => connections),
-      bytesUp: rows.map(({ bytesUp }) => bytesUp),
-      bytesDown: rows.map(({ bytesDown }) => bytesDown),
-    },
-  );
+  await sql.run(ADD_USAGE, {
+    nowMs,
+    months: rows.map(({ month }) => month),
+    macs: rows.map(({ mac }) => mac),
+    merchants: rows.map(({ merchantId }) => merchantId),
+    simulated: rows.map(({ simulated }) => (simulated ? 1 : 0)),
+    messagesUp: rows.map(({ messagesUp }) => messagesUp),
+    messagesDown: rows.map(({ messagesDown }) => messagesDown),
+    connections: rows.map(({ connections }) => connections),
+    bytesUp: rows.map(({ bytesUp }) => bytesUp),
+    bytesDown: rows.map(({ bytesDown }) => bytesDown),
+  });
 }
 
 async function activate(sql: Sql, { sims }: SimsWrite): Promise<void> {

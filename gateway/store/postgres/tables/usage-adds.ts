@@ -7,8 +7,15 @@ import { StoreFailure } from '../../contract/errors.js';
 import type { UsageWrite } from '../../tables/table-parts.js';
 import { isDefinite } from '../log/commit-outcome.js';
 import type { Claim } from '../node-claim.js';
+import { plannedOnce } from '../sql.js';
 import type { Writes } from '../writes.js';
 import { addUsage } from './batched-writes.js';
+
+const MARK_ADDITION = plannedOnce(
+  `INSERT INTO usage_mark AS m (slot, epoch, n) VALUES (@slot, @epoch, @n)
+   ON CONFLICT (slot) DO UPDATE SET epoch = excluded.epoch, n = excluded.n
+   WHERE m.epoch <> excluded.epoch OR m.n < excluded.n`,
+);
 
 export class UsageAdds {
   readonly #writes: Pick<Writes, 'run'>;
@@ -63,12 +70,7 @@ export class UsageAdds {
     const n = this.#n + 1;
     await this.#writes.run('add usage', async (sql) => {
       // Waits for an addition with a lost answer that is still under way, and changes nothing if that is stored.
-      const marked = await sql.run(
-        `INSERT INTO usage_mark AS m (slot, epoch, n) VALUES (@slot, @epoch, @n)
-         ON CONFLICT (slot) DO UPDATE SET epoch = excluded.epoch, n = excluded.n
-         WHERE m.epoch <> excluded.epoch OR m.n < excluded.n`,
-        { slot, epoch, n },
-      );
+      const marked = await sql.run(MARK_ADDITION, { slot, epoch, n });
       if (marked > 0) await addUsage(sql, write);
     });
     this.#n = n;

@@ -1,7 +1,7 @@
 /** Statements with named parameters, and those that the server plans once: they have a name, and few texts. */
 import type pg from 'pg';
 import t from 'tap';
-import { QueryableSql, roundUpLimit } from '../../../../gateway/store/postgres/sql.js';
+import { plannedOnce, QueryableSql, roundUpLimit } from '../../../../gateway/store/postgres/sql.js';
 
 type Query = { readonly text: string; readonly values: readonly unknown[]; readonly name?: string };
 
@@ -21,14 +21,16 @@ t.test('names of parameters become numbers, and a name that occurs twice has one
   t.same(queries, [{ text: 'SELECT $1, $2::text, $1', values: [1, 'x'] }], 'and the statement has no name');
 });
 
-t.test('a statement that is planned once has one name, and each text its own', async (t) => {
+t.test('a statement that is planned once has one name, and each text its own; others have none', async (t) => {
   const { queries, connection } = notedQueries();
-  const planned = new QueryableSql(connection, 'once');
-  for (const statement of ['SELECT @a', 'SELECT @a + 1', 'SELECT @a']) await planned.all(statement, { a: 1 });
-  const [first, second, again] = queries.map(({ name }) => name);
+  const sql = new QueryableSql(connection);
+  const [one, other] = [plannedOnce('SELECT @a + 1'), plannedOnce('SELECT @a + 2')];
+  for (const statement of [one, other, one, 'SELECT @a + 3']) await sql.all(statement, { a: 1 });
+  const [first, second, again, unmarked] = queries.map(({ name }) => name);
   t.ok(first && second, `${first}, ${second}`);
   t.not(first, second);
   t.equal(again, first);
+  t.equal(unmarked, undefined);
 });
 
 t.test('limits are rounded up, to few different ones', async (t) => {

@@ -1,14 +1,16 @@
 /** Stores what a URL's worker did: attempts, outcomes, the cursor. */
 import type { AttemptRecord, DeliveryProgress } from '../../../contract/webhooks/delivery.js';
-import type { Sql } from '../../sql.js';
+import { plannedOnce, type Sql } from '../../sql.js';
 import { moveCursor } from './url-rows.js';
 
 /** Locks a URL's row. Returns whether progress at the URL may be stored. */
 export type LockUrl = (sql: Sql, urlId: number) => Promise<boolean>;
 
+const LOCK_URL = plannedOnce('SELECT 1 AS one FROM webhook_url WHERE id = @urlId FOR NO KEY UPDATE');
+
 /** With one gateway, all progress may be stored. */
 export const lockUrl: LockUrl = async (sql, urlId) => {
-  await sql.get('SELECT 1 AS one FROM webhook_url WHERE id = @urlId FOR NO KEY UPDATE', { urlId });
+  await sql.get(LOCK_URL, { urlId });
   return true;
 };
 
@@ -70,25 +72,26 @@ interface DeliveryRow {
   readonly atMs: number | null;
 }
 
+const INSERT_ATTEMPTS = plannedOnce(
+  `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms, status, error, answer)
+   SELECT @urlId, u.id, t.number, t.at_ms, t.duration_ms, t.status, t.error, t.answer
+   FROM unnest(@ids::bigint[], @numbers::bigint[], @times::double precision[], @durations::double precision[],
+     @statuses::bigint[], @errors::text[], @answers::text[])
+     WITH ORDINALITY AS t (uplink_id, number, at_ms, duration_ms, status, error, answer, n)
+   ${UNERASED} ORDER BY t.n`,
+);
+
 async function recordAttempts(sql: Sql, urlId: number, attempts: readonly AttemptRecord[]): Promise<void> {
-  await sql.run(
-    `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms, status, error, answer)
-     SELECT @urlId, u.id, t.number, t.at_ms, t.duration_ms, t.status, t.error, t.answer
-     FROM unnest(@ids::bigint[], @numbers::bigint[], @times::double precision[], @durations::double precision[],
-       @statuses::bigint[], @errors::text[], @answers::text[])
-       WITH ORDINALITY AS t (uplink_id, number, at_ms, duration_ms, status, error, answer, n)
-     ${UNERASED} ORDER BY t.n`,
-    {
-      urlId,
-      ids: attempts.map(({ uplinkId }) => uplinkId),
-      numbers: attempts.map(({ number }) => number),
-      times: attempts.map(({ atMs }) => atMs),
-      durations: attempts.map(({ durationMs }) => durationMs),
-      statuses: attempts.map(({ status }) => status),
-      errors: attempts.map(({ error }) => error),
-      answers: attempts.map(({ answer }) => answer),
-    },
-  );
+  await sql.run(INSERT_ATTEMPTS, {
+    urlId,
+    ids: attempts.map(({ uplinkId }) => uplinkId),
+    numbers: attempts.map(({ number }) => number),
+    times: attempts.map(({ atMs }) => atMs),
+    durations: attempts.map(({ durationMs }) => durationMs),
+    statuses: attempts.map(({ status }) => status),
+    errors: attempts.map(({ error }) => error),
+    answers: attempts.map(({ answer }) => answer),
+  });
   // An event may have several attempts in one progress: the last one decides.
   const rows = new Map<number, DeliveryRow>();
   for (const { uplinkId, number, outcome, hasRow } of attempts) {
@@ -111,19 +114,19 @@ async function recordAttempts(sql: Sql, urlId: number, attempts: readonly Attemp
  * Inserts or changes deliveries of uplinks that are not erased. @param conflict what to do with a stored row, in SQL
  */
 async function putDeliveries(sql: Sql, urlId: number, conflict: string, rows: readonly DeliveryRow[]): Promise<void> {
-  await sql.run(
+  const statement = plannedOnce(
     `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
      SELECT @urlId, u.id, t.state, t.attempts, t.at_ms, u.device_id
      FROM unnest(@ids::bigint[], @states::text[], @attempts::bigint[], @times::double precision[])
        AS t (uplink_id, state, attempts, at_ms)
      ${UNERASED} ORDER BY u.id
      ON CONFLICT (url_id, uplink_id) ${conflict}`,
-    {
-      urlId,
-      ids: rows.map(({ uplinkId }) => uplinkId),
-      states: rows.map(({ state }) => state),
-      attempts: rows.map(({ attempts }) => attempts),
-      times: rows.map(({ atMs }) => atMs),
-    },
   );
+  await sql.run(statement, {
+    urlId,
+    ids: rows.map(({ uplinkId }) => uplinkId),
+    states: rows.map(({ state }) => state),
+    attempts: rows.map(({ attempts }) => attempts),
+    times: rows.map(({ atMs }) => atMs),
+  });
 }

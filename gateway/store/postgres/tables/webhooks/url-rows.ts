@@ -9,7 +9,7 @@ import { isEmptyFilter, type WebhookFilter } from '../../../contract/webhooks/we
 import type { NewWebhookUrl, WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import { changedUrlColumns, newUrlColumns, toUrl, type WebhookUrlRow } from '../../../tables/webhook-urls.js';
 import { endOfLog, type PositionJson, positionJson, toPosition } from '../../position.js';
-import type { Sql, Values } from '../../sql.js';
+import { plannedOnce, type Sql, type Values } from '../../sql.js';
 
 type UrlRow = WebhookUrlRow & {
   readonly cursor: PositionJson;
@@ -81,15 +81,16 @@ function lowerOf(one: LogPosition, other: LogPosition): LogPosition {
   return new Map([...other].map(([slot, id]) => [slot, Math.min(id, idInSlot(one, slot))]));
 }
 
+const MOVE_CURSOR = plannedOnce(
+  `INSERT INTO url_cursor (url_id, slot, id)
+   SELECT w.id, t.slot, t.id FROM unnest(@slots::bigint[], @ids::bigint[]) AS t (slot, id)
+   JOIN webhook_url w ON w.id = @urlId
+   ON CONFLICT (url_id, slot) DO UPDATE SET id = greatest(url_cursor.id, excluded.id)`,
+);
+
 /** Moves a URL's cursor on, in each slot; never back. */
 export async function moveCursor(sql: Sql, urlId: number, position: LogPosition): Promise<void> {
-  await sql.run(
-    `INSERT INTO url_cursor (url_id, slot, id)
-     SELECT w.id, t.slot, t.id FROM unnest(@slots::bigint[], @ids::bigint[]) AS t (slot, id)
-     JOIN webhook_url w ON w.id = @urlId
-     ON CONFLICT (url_id, slot) DO UPDATE SET id = greatest(url_cursor.id, excluded.id)`,
-    { urlId, slots: [...position.keys()], ids: [...position.values()] },
-  );
+  await sql.run(MOVE_CURSOR, { urlId, slots: [...position.keys()], ids: [...position.values()] });
 }
 
 /** The filter as JSON, which statements read as `jsonb`: that can't hold U+0000, not even escaped. */
