@@ -1,8 +1,8 @@
 /**
  * Loads lock states from the store and updates them from the store's log of uplinks. If a stored state is older than
- * the log (dirty-states.ts), the uplinks after it are judged again. If the stored state is damaged, the lock's whole
- * log is judged again. If the judge throws, the lock gets its previous state and a mark that it is not judged
- * (ingest/judging.ts).
+ * the log (dirty-states.ts), the uplinks after it are judged again. If the stored state is damaged, or another
+ * version of lockgate failed to judge the lock, the lock's whole log is judged instead, which has those uplinks too. If
+ * the judge throws, the lock gets its previous state and a mark that it is not judged (ingest/judging.ts).
  *
  * Of the uplinks after a stored state, only the lock's own are judged again. Where the state is in memory, a phone's
  * uplink advances the belief's time, so that a silence may become a finding, and the state is stored with the uplink's
@@ -29,6 +29,11 @@ const DAMAGED_STATE = 'the stored state does not match its checksum';
 /** A lock's state, loaded from the store and updated from the log. */
 export interface LoadedState extends ReplayedLock {
   state: DeviceState;
+  /**
+   * Whether the uplinks after the stored state must be judged with this state. False if it was made from the whole log,
+   * which has them, and if the lock was not judged when the state was stored.
+   */
+  readonly isBehindLog: boolean;
   /** Whether uplinks of the lock that arrived after the state was stored were judged again. */
   isReplayed: boolean;
   /** Why the state was rebuilt, and from what; undefined if it was not rebuilt. */
@@ -56,15 +61,10 @@ interface Loading {
 export async function loadStates(loading: Loading, deviceIds?: readonly number[]): Promise<LoadedStates> {
   const { store, judging } = loading;
   const states = new Map<number, LoadedState>();
-  const behindLog = new Map<number, LoadedState>();
   const [marks, rows] = await Promise.all([store.marks.readAll(deviceIds), store.readDeviceStates(deviceIds)]);
-  for (const row of rows) {
-    const lock = await loadState(loading, row);
-    states.set(row.deviceId, lock);
-    if (lock.rebuilt === undefined && lock.state.unjudged === undefined) behindLog.set(row.deviceId, lock);
-  }
+  for (const row of rows) states.set(row.deviceId, await loadState(loading, row));
   const replay: Replay = { store, judging, marks };
-  const failed = await replayAfterStates(replay, behindLog, deviceIds);
+  const failed = await replayAfterStates(replay, states, deviceIds);
   if (failed.size === 0) return { states, marks };
   // States that the judge left half changed are dropped: the stored ones are read again and judged up to the failure.
   const failedIds = [...failed.keys()];
@@ -84,14 +84,17 @@ async function loadState(loading: Loading, row: StoredState): Promise<LoadedStat
   const fault = row.isDamaged === true ? DAMAGED_STATE : parsed.ok ? undefined : parsed.error.message;
   if (fault !== undefined || !parsed.ok) {
     const { state, from } = await rebuildState(loading, row);
-    return { deviceId, mac, state, isReplayed: false, rebuilt: { why: fault ?? '', from } };
+    const rebuilt = { why: fault ?? '', from };
+    return { deviceId, mac, state, isBehindLog: false, isReplayed: from === 'log', rebuilt };
   }
   const { unjudged } = parsed.value;
-  const state =
-    unjudged === undefined || unjudged.version === loading.judging.version
-      ? parsed.value
-      : await judgeAnew(loading, row, parsed.value);
-  return { deviceId, mac, state, isReplayed: false, rebuilt: undefined };
+  if (unjudged === undefined || unjudged.version === loading.judging.version) {
+    const isBehindLog = unjudged === undefined;
+    return { deviceId, mac, state: parsed.value, isBehindLog, isReplayed: false, rebuilt: undefined };
+  }
+  const state = await judgeAnew(loading, row, parsed.value);
+  const isReplayed = state.unjudged === undefined;
+  return { deviceId, mac, state, isBehindLog: false, isReplayed, rebuilt: undefined };
 }
 
 /** Rebuilds a state from the log; if the log can't be read either, the lock gets the state of a new lock. */
@@ -145,8 +148,8 @@ interface ReplayFailure {
 interface Replay extends Pick<Loading, 'store' | 'judging'>, Pick<LoadedStates, 'marks'> {}
 
 /**
- * Updates states from the log: judges the locks' own uplinks that arrived after each state was stored. Skips damaged
- * uplinks. Returns the locks at which the judge failed.
+ * Updates those states from the log that are behind it: judges the locks' own uplinks that arrived after each state was
+ * stored. Skips damaged uplinks. Returns the locks at which the judge failed.
  *
  * @param until for locks at which the judge failed earlier: stops before that failure
  */
@@ -166,7 +169,7 @@ async function replayAfterStates(
       if (source === 'phone') continue;
       const loaded = states.get(deviceId);
       const count = judgedCounts.get(deviceId) ?? 0;
-      if (loaded === undefined || failed.has(deviceId) || count === until.get(deviceId)?.judged) continue;
+      if (!loaded?.isBehindLog || failed.has(deviceId) || count === until.get(deviceId)?.judged) continue;
       loaded.isReplayed = true;
       judgedCounts.set(deviceId, count + 1);
       try {

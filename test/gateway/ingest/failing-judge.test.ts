@@ -7,7 +7,7 @@ import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { type DeviceEvent, Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { CURRENT_JUDGE, type VersionedJudge } from '../../../gateway/ingest/judging.js';
-import { resetState } from '../../../gateway/locks/device-state.js';
+import { parseDeviceState, resetState } from '../../../gateway/locks/device-state.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Commit } from '../../../gateway/store/contract/log/commit.js';
@@ -42,6 +42,11 @@ async function ingestOn(test: Teardown, judging: VersionedJudge, wrap: (store: S
     senders.push(await lockSender(opened, mac));
   }
   const clock = new ManualClock(START_MS);
+  return { opened, store, senders, clock, ...startOn(test, store, clock, judging) };
+}
+
+/** The locks and the ingest of a gateway on this store. The stored states are not loaded. */
+function startOn(test: Teardown, store: Store, clock: ManualClock, judging: VersionedJudge) {
   const events = new GatewayEvents();
   const locks = new Locks(store, clock, () => undefined, judging);
   test.teardown(() => locks.stop());
@@ -51,7 +56,7 @@ async function ingestOn(test: Teardown, judging: VersionedJudge, wrap: (store: S
       const bytes = testBytes(sequence, { timeMs: START_MS, power: RIDE_POWER, body: RIDE_PING });
       ingest.take(sender, bytes, (error) => resolve(error === undefined ? 'acked' : error.message));
     });
-  return { opened, store, locks, ingest, senders, clock, events, send };
+  return { locks, ingest, events, send };
 }
 
 /** When the events happen. */
@@ -135,6 +140,52 @@ t.test('a gateway starts even if the judge fails at a lock’s log', async (t) =
   );
   t.match(goodLock, { ping: { sequence: 5 }, belief: { uplinks: 5 } });
   t.equal(goodLock?.unjudged, undefined);
+});
+
+/**
+ * The states of a lock after 59 and after 109 uplinks, and its findings. Number 2 is missing, and becomes a finding
+ * with the 100th uplink after the hole.
+ *
+ * @param isStopped whether the judge fails at the third uplink, and the gateway is killed after the 59th and followed
+ *   by one of another version; otherwise one gateway judges all uplinks
+ */
+async function historyWithGap(test: Teardown, isStopped: boolean) {
+  const judging = new FailingJudge((event) => isStopped && event.type === 'uplink' && event.uplink.sequence === 4);
+  const { opened, senders, clock, ...first } = await ingestOn(test, judging);
+  const [bad] = senders as [Sender];
+  const sendAll = async (
+    { ingest, send }: Pick<typeof first, 'ingest' | 'send'>,
+    from: number,
+    to: number,
+  ): Promise<void> => {
+    clock.advance(Seconds(1));
+    const answers = Array.from({ length: to - from + 1 }, (_, index) => send(bad, from + index));
+    await Promise.all(answers);
+    await ingest.idle();
+  };
+  first.ingest.recordEvent(bad.deviceId, bad.mac, { type: 'connect', source: 'lock', atMs: START_MS });
+  await sendAll(first, 1, 1);
+  await sendAll(first, 3, 4);
+  // After a stop, the state is stored by now, and these come after it.
+  await sendAll(first, 5, 60);
+  const stored = parseDeviceState((await opened.readDeviceState(bad.deviceId)) ?? '');
+  const second = isStopped ? startOn(test, opened, clock, { ...CURRENT_JUDGE, version: '1.0.1' }) : first;
+  if (isStopped) await second.locks.load();
+  const early = structuredClone(second.locks.find(bad.deviceId)?.state);
+  await sendAll(second, 61, 110);
+  const findings = (await opened.readFindings(bad.deviceId, 100)).map(({ finding }) => finding);
+  return { unjudged: stored.unjudged, early, late: second.locks.find(bad.deviceId)?.state, findings };
+}
+
+t.test('another version judges each uplink of a lock that was not judged once', async (t) => {
+  const stopped = await historyWithGap(t, true);
+  const judged = await historyWithGap(t, false);
+  t.match(stopped.unjudged, { why: ERROR_MESSAGE, version: '1.0.0' }, 'the lock was not judged');
+  t.equal(judged.unjudged, undefined, 'the lock to compare with was');
+  t.same(stopped.early, judged.early, 'the same state after the start');
+  t.same(stopped.late, judged.late, 'and later');
+  t.match(judged.findings, [{ rule: 'sequence-gap', about: { sequence: 102 } }], 'there is a finding to compare');
+  t.same(stopped.findings, judged.findings);
 });
 
 t.test('after a failed commit, only the states of its locks are read again', async (t) => {

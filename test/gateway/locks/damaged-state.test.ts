@@ -104,6 +104,15 @@ t.test('a state that was changed but is still valid JSON is rebuilt too', async 
   t.same(await stateOf(gateway), expectedState);
 });
 
+t.test('a damaged state that lacks uplinks of the log is rebuilt with each of them judged once', async (t) => {
+  const folder = tempFolder(t);
+  const expectedState = await writeHistory(t, folder);
+  damage(folder, `UPDATE device_state SET state = '{', through_uplink_id = 1 WHERE ${OF_DAMAGED_LOCK}`);
+  const gateway = await openGateway(t, folder);
+  t.match(await waitForEvents(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log' }]);
+  t.same(await stateOf(gateway), expectedState);
+});
+
 t.test('a damaged uplink is skipped when the log is judged at the start, and is reported', async (t) => {
   const folder = tempFolder(t);
   await writeHistory(t, folder);
