@@ -197,8 +197,8 @@ export class CommandDispatcher {
   }
 
   /**
-   * Reports the end of a command that is in no queue, or was: it was cancelled in the store or, after its expiry,
-   * answered. Drops it if it was taken into its lock's queue meanwhile.
+   * Reports the end of a command that was in no queue here, or had been taken out of it: it was cancelled in the store
+   * or, after its expiry, answered. Drops it if it was taken into its lock's queue meanwhile.
    */
   ended(record: CommandRecord): void {
     const queue = this.#queues.get(record.deviceId);

@@ -84,6 +84,8 @@ export class LockOwner {
   readonly #releasing = new Map<string, Promise<void>>();
   /** Claims under way, by the part's key. */
   readonly #claiming = new Map<string, RunningClaim>();
+  /** The keys of those claims that the store has not answered yet. */
+  readonly #asking = new Set<string>();
   /** Owned parts whose states were not read yet, or could not be, or nobody waited: nobody may connect before. */
   readonly #unread = new Map<string, AdoptedPart>();
   /** How many callers of {@link hold} keep each part from other gateways. */
@@ -190,7 +192,8 @@ export class LockOwner {
 
   async #claim(part: LockPart, key: string, isWanted: () => boolean): Promise<boolean> {
     await this.#releasing.get(key);
-    const claim = await this.#parts.ownership.claim(part, isWanted);
+    this.#asking.add(key);
+    const claim = await this.#parts.ownership.claim(part, isWanted).finally(() => this.#asking.delete(key));
     if (!claim.isGranted) return false;
     // After a reading that failed, the gap is known from the claim before.
     const { unheardSinceMs } = this.#unread.get(key) ?? claim;
@@ -295,12 +298,17 @@ export class LockOwner {
     }
   }
 
-  /** Releases a part that another gateway asks for. */
+  /**
+   * Releases a part that another gateway asks for, unless a claim of it waits for its answer; then the other gateway
+   * asks again. This one may own the part already, and were it released before the answer, the answer would make this
+   * gateway an owner beside the other.
+   */
   #releaseIfOwned(part: LockPart): void {
     const key = keyOf(part.deviceId, part.source);
     if (
       this.#isStopped ||
       this.#holds.has(key) ||
+      this.#asking.has(key) ||
       this.#releasing.has(key) ||
       !this.#parts.ownership.owns(part.deviceId, part.source)
     )

@@ -142,7 +142,8 @@ export async function connectedSlots({ sql }: WatchedClient): Promise<ReadonlySe
  */
 async function firstSlot(connections: Pick<Connections, 'read'>, holder: WatchedClient): Promise<number> {
   if (!(await lockSlot(holder, 1))) throw inUse();
-  for (const other of await holder.sql.all<EpochToEnd>(READ_NODES)) {
+  // The first slot last: if another gateway beats, nothing has been ended.
+  for (const other of await holder.sql.all<EpochToEnd>(`${READ_NODES} ORDER BY n.slot DESC`)) {
     // The one in the first slot is not connected, as the lock shows. It was usually alone, and then never beat.
     if (other.slot > 1 && !(await isSilent(holder, other))) throw inUse();
     if (!(await end(connections, holder, other))) throw inUse();

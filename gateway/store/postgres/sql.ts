@@ -18,8 +18,6 @@ export interface Sql {
 }
 
 interface NumberedStatement {
-  /** The name under which a connection remembers the statement, if it is to be prepared. */
-  readonly name: string;
   readonly text: string;
   readonly names: readonly string[];
 }
@@ -39,8 +37,6 @@ const MAX_LIMIT_BITS = 30;
 /** Maximum number of statements whose numbered form is remembered; beyond it, all are forgotten. */
 const MAX_REMEMBERED = 1_000;
 const remembered = new Map<string, NumberedStatement>();
-/** How many names were given. None is given twice, since a connection knows only one statement by a name. */
-let named = 0;
 
 /** Replaces `@name` by `$1`, `$2` … */
 export function numbered(statement: string): NumberedStatement {
@@ -52,13 +48,13 @@ export function numbered(statement: string): NumberedStatement {
     return `$${index === -1 ? names.push(name) : index + 1}`;
   });
   if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-  named += 1;
-  const made = { name: `lockgate_${named}`, text, names };
+  const made = { text, names };
   remembered.set(statement, made);
   return made;
 }
 
-const statementsPlannedOnce = new Set<string>();
+/** The names under which connections remember the statements that are planned once, by their texts. */
+const planNames = new Map<string, string>();
 
 /**
  * Marks a statement that runs many times a second, for which planning can cost more than running: the server parses and
@@ -68,7 +64,7 @@ const statementsPlannedOnce = new Set<string>();
  * @returns the statement
  */
 export function plannedOnce(statement: string): string {
-  statementsPlannedOnce.add(statement);
+  if (!planNames.has(statement)) planNames.set(statement, `lockgate_${planNames.size + 1}`);
   return statement;
 }
 
@@ -102,8 +98,9 @@ export class QueryableSql implements Sql {
   }
 
   #query(statement: string, values: Values): Promise<pg.QueryResult> {
-    const { name, text, names } = numbered(statement);
+    const { text, names } = numbered(statement);
     const query = { text, values: names.map((each) => values[each] ?? null) };
-    return this.#queryable.query(statementsPlannedOnce.has(statement) ? { ...query, name } : query);
+    const name = planNames.get(statement);
+    return this.#queryable.query(name === undefined ? query : { ...query, name });
   }
 }

@@ -2,14 +2,18 @@
 import t from 'tap';
 import { LockOwner, type LockOwnerParts } from '../../../gateway/ownership/lock-owner.js';
 import type { LockPart } from '../../../gateway/store/contract/slots/ownership.js';
-import { systemClock } from '../../../proto/clock.js';
+import { afterThisTurn, systemClock } from '../../../proto/clock.js';
 
 const DEVICE = 1;
 const LOCK = { deviceId: DEVICE, source: 'lock' } as const;
 const ALWAYS = (): boolean => true;
 
-/** An owner whose claims are all granted; `adopted`: the locks whose states were put into memory, one after another. */
-function setUp() {
+/**
+ * An owner whose claims are all granted; `adopted`: the locks whose states were put into memory, one after another.
+ *
+ * @param answer resolves when the store answers a claim
+ */
+function setUp(answer: () => Promise<void> = async () => undefined) {
   const adopted: number[] = [];
   const here = new Set<number>();
   let wish: (part: LockPart) => void = () => undefined;
@@ -19,7 +23,10 @@ function setUp() {
     ownership: {
       isSole: false,
       owns: ALWAYS,
-      claim: async () => ({ isGranted: true, unheardSinceMs: null }),
+      claim: async () => {
+        await answer();
+        return { isGranted: true, unheardSinceMs: null };
+      },
       adopt: async () => [],
       release: async () => {
         releases += 1;
@@ -70,4 +77,21 @@ t.test('after a release it is read again', async (t) => {
   t.equal(await claim(), true, 'it waits for the release');
   t.equal(releases(), 1);
   t.same(adopted, [DEVICE, DEVICE]);
+});
+
+t.test('a lock is not released while a claim waits for its answer; the wish is met when it comes again', async (t) => {
+  let answer: () => void = () => undefined;
+  const { claim, wish, releases } = setUp(() => new Promise((resolve) => (answer = resolve)));
+  const claiming = claim();
+  await Promise.resolve();
+  // The lock is this gateway's already: its client had left before the state was read, and has come back.
+  wish(LOCK);
+  await new Promise<void>(afterThisTurn);
+  t.equal(releases(), 0);
+  answer();
+  t.equal(await claiming, true);
+  await new Promise<void>(afterThisTurn);
+  wish(LOCK);
+  await new Promise<void>(afterThisTurn);
+  t.equal(releases(), 1);
 });
