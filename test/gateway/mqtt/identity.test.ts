@@ -15,13 +15,14 @@ import {
 } from '../../../gateway/store/contract/devices/device.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { Hours, ManualClock, Seconds, systemClock } from '../../../proto/clock.js';
-import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
+import type { Uplink } from '../../../proto/wire/ping.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { within } from '../../helpers/clocks/change-signal.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { PHONE_PING } from '../../helpers/wire/phone-ping.js';
 
 const MAC = testMac();
 /** In a new store, the first merchant and the first lock have this id. */
@@ -31,18 +32,6 @@ const OTHER_MAC = testMac(2);
 const NOT_AUTHORIZED = 5;
 /** The time limit for ending a revoked session. */
 const MAX_CLOSE_SECONDS = 5;
-
-/** A ping that a phone sends for the lock. */
-const PHONE_PING: CellularPing = {
-  kind: 'cellular',
-  reason: 'PHONE',
-  lockState: 'unlocked',
-  batteryPercent: 5,
-  firmwareVersion: 'sdk',
-  ebikeVolts: null,
-  tetherState: 'unknown',
-  position: { latitudeDegrees: 48.85, longitudeDegrees: 2.35, uncertaintyMeters: 12 },
-};
 
 /** A phone's ping, as different from the lock's as possible. */
 function phoneBytes(sequence: number, members: Partial<Uplink> = {}): Buffer {

@@ -23,6 +23,7 @@ import { TestLock } from '../../helpers/mqtt/test-lock.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { ScriptedOwnership } from '../../helpers/store/scripted-ownership.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+import { PHONE_PING } from '../../helpers/wire/phone-ping.js';
 
 /** In a new store, the first merchant and the first lock have this id. */
 const FIRST_ID = 1;
@@ -31,16 +32,6 @@ const LOCK: LockPart = { deviceId: FIRST_ID, source: 'lock' };
 const MAX_EVENTS = 99;
 /** A lock in MID may not be connected for so long without a reason. */
 const IDLE_TOO_LONG = Minutes(11);
-const PHONE_PING: Ping = {
-  kind: 'cellular',
-  reason: 'PHONE',
-  lockState: 'unlocked',
-  batteryPercent: 5,
-  firmwareVersion: 'sdk',
-  ebikeVolts: null,
-  tetherState: 'unknown',
-  position: { latitudeDegrees: 48.85, longitudeDegrees: 2.35, uncertaintyMeters: 12 },
-};
 const MOVEMENT: Ping = { ...PHONE_PING, reason: 'REASON_UNLOCKED_MOVEMENT', batteryPercent: 81, position: null };
 const FROM_PHONE: Partial<Uplink> = { boot: 900, body: PHONE_PING };
 

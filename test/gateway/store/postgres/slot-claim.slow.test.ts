@@ -86,3 +86,29 @@ t.test('a gateway that comes back while its slot is taken keeps it, or its end i
   t.ok(claims[0]?.hasBeaten);
   t.notOk(claims.at(-1)?.hasBeaten, 'by then its epoch has ended');
 });
+
+t.test('a gateway that is to be alone ends none while another beats', options, async (t) => {
+  const url = new URL(await databases.urlOf(tempFolder(t)));
+  const server = await databases.server();
+  const query = (statement: string) => server.query(url.pathname.slice(1), statement);
+  await query(FORMER);
+  await query(`INSERT INTO node (slot, epoch, session, version, released) VALUES (2, 9, 10, '1', false);
+    INSERT INTO node_beat (slot, epoch, at) VALUES (2, 9, clock_timestamp())`);
+  const connections = new Connections(url.href, await findServer(url.href));
+  t.teardown(() => connections.close());
+  const open = async (): Promise<WatchedClient> => {
+    const opened = await connections.open();
+    const send = opened.client.query.bind(opened.client) as (statement: unknown) => Promise<unknown>;
+    const beatAndSend = async (statement: unknown): Promise<unknown> => {
+      await query('UPDATE node_beat SET at = clock_timestamp() WHERE slot = 2');
+      return await send(statement);
+    };
+    Object.assign(opened.client, { query: beatAndSend });
+    return opened;
+  };
+  await t.rejects(claimSlot({ open, read: connections.read }, '1', false), { code: 'data-in-use' });
+  t.same(await query(READ_SLOTS), [
+    { slot: 1, released: false, is_former: true, is_recorded: false },
+    { slot: 2, released: false, is_former: false, is_recorded: false },
+  ]);
+});
