@@ -39,7 +39,7 @@ export interface GrantedClaim {
   readonly unheardSinceMs: number | null;
 }
 
-/** A part whose owner's epoch had ended, and that this gateway owns now. */
+/** A part that nobody served, and that this gateway owns now ({@link LockOwnership.adopt}). */
 export interface AdoptedPart extends LockPart, Pick<GrantedClaim, 'unheardSinceMs'> {}
 
 /** Ownership of locks and their phones. */
@@ -57,9 +57,11 @@ export interface LockOwnership {
    */
   claim(part: LockPart, isWanted?: () => boolean): Promise<Claim>;
   /**
-   * Claims up to `limit` parts whose owner's epoch has ended; an empty list if there are none.
+   * Claims up to `limit` parts that nobody serves: those whose owner's epoch has ended, and those that this gateway
+   * released and no other gateway took. An empty list if there are none.
    *
-   * @param graceMs for how long this gateway must have known that the epoch has ended
+   * @param graceMs for how long this gateway must have known that the epoch has ended; also how long a released part is
+   *   left to the gateway that asked for it
    */
   adopt(limit: number, graceMs: Milliseconds): Promise<readonly AdoptedPart[]>;
   /**

@@ -66,6 +66,8 @@ export class LockClaims implements LockOwnership {
   readonly #releasing = new Set<string>();
   /** Parts whose release may or may not be stored: nobody owns them until it is written again. */
   readonly #doubtful = new Set<string>();
+  /** Parts that this gateway released, and when (monotonic), by key: perhaps nobody has taken them. */
+  readonly #released = new Map<string, { readonly part: LockPart; readonly atMs: Milliseconds }>();
   readonly #waiting: WaitingClaim[] = [];
   /** Since when this gateway has known that an epoch has ended (monotonic), for those that still own parts. */
   #endKnownSinceMs: ReadonlyMap<number, Milliseconds> = new Map();
@@ -93,6 +95,11 @@ export class LockClaims implements LockOwnership {
   }
 
   async adopt(limit: number, graceMs: Milliseconds): Promise<readonly AdoptedPart[]> {
+    const adopted = await this.#adoptFromEnded(limit, graceMs);
+    return adopted.length > 0 ? adopted : await this.#takeBack(limit, graceMs);
+  }
+
+  async #adoptFromEnded(limit: number, graceMs: Milliseconds): Promise<AdoptedPart[]> {
     const epochs = await this.#epochsEndedFor(graceMs);
     if (epochs.length === 0) return [];
     const seen = await this.#parts.sql.all<SeenOwner>(
@@ -100,6 +107,30 @@ export class LockClaims implements LockOwnership {
        FROM ended_epoch e JOIN device_owner o ON o.epoch = e.epoch WHERE e.epoch = ANY(@epochs::bigint[]) LIMIT @limit`,
       { epochs, limit },
     );
+    return await this.#adoptSeen(seen);
+  }
+
+  /**
+   * Takes back what this gateway released for one that did not take it, as where the client had given up before: nobody
+   * would judge the lock's silence, or let its commands expire, until it connects again. If this gateway ends first,
+   * its parts are adopted by others, the released ones too.
+   */
+  async #takeBack(limit: number, graceMs: Milliseconds): Promise<AdoptedPart[]> {
+    const nowMs = monotonicMs();
+    const due = [...this.#released.values()].filter(({ atMs }) => nowMs - atMs >= graceMs).slice(0, limit);
+    if (due.length === 0) return [];
+    const seen = await this.#readOwners(due.map(({ part }) => part));
+    const left = seen.filter((each) => each.released === true && this.#isMine(each) && this.#mayTake(each));
+    const adopted = await this.#adoptSeen(left);
+    for (const each of due) {
+      const key = partKey(each.part);
+      if (this.#released.get(key) === each) this.#released.delete(key);
+    }
+    return adopted;
+  }
+
+  /** Takes parts whose rows were read. Returns those that are this gateway's now. */
+  async #adoptSeen(seen: readonly SeenOwner[]): Promise<AdoptedPart[]> {
     const taken = await this.#take(seen);
     return seen
       .filter((each) => taken.has(partKey(each)))
@@ -137,7 +168,11 @@ export class LockClaims implements LockOwnership {
           values,
         );
       });
-      for (const key of keys) this.#doubtful.delete(key);
+      const atMs = monotonicMs();
+      for (const part of parts) {
+        this.#doubtful.delete(partKey(part));
+        this.#released.set(partKey(part), { part, atMs });
+      }
     } catch (error) {
       for (const key of keys) this.#doubtful.add(key);
       throw error;

@@ -232,6 +232,28 @@ t.test('what a gateway owned is adopted once its epoch has ended, and it stores 
   await t.rejects(one.ownership.locks.claim(PHONES), isFenced);
 });
 
+t.test('a lock that was released for nobody is taken back after a while', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  await one.ownership.locks.claim(PHONES);
+  await one.ownership.locks.release([LOCK, PHONES]);
+  t.same(await one.ownership.locks.adopt(MAX_ADOPTED, LONG_GRACE), [], 'whoever asked for it may still take it');
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [], 'this is for the gateway that released it');
+  t.same(await other.ownership.locks.claim(PHONES), GRANTED);
+  t.same(await one.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [{ ...LOCK, unheardSinceMs: null }]);
+  t.ok(one.ownership.locks.owns(1, 'lock') && !one.ownership.locks.owns(1, 'phone'));
+  await one.ownership.locks.release([LOCK]);
+  t.same(await one.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [{ ...LOCK, unheardSinceMs: null }], 'each time');
+});
+
+t.test('what a gateway released before its end is adopted from it', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  await one.ownership.locks.release([LOCK]);
+  await query(folder, endOf(one));
+  t.match(await other.ownership.locks.adopt(MAX_ADOPTED, NO_GRACE), [LOCK]);
+});
+
 t.test('a URL has one owner, whose progress is refused once somebody changed the URL', options, async (t) => {
   const { one, other } = await openTwo(t);
   await one.ownership.locks.claim(LOCK);
