@@ -13,7 +13,7 @@ import { startServe } from '../serve-setup.js';
 import { consoleRow, consoleRowWithoutBrowser } from './console-row.js';
 import { type CrowdRequest, crowdLockName } from './crowd.js';
 import { addDashboardUser, logInMerchant, logInOperator } from './logins.js';
-import { type ConsoleSize, measurePage, type PageFigures } from './page-run.js';
+import { type ConsoleSize, measurePages } from './page-run.js';
 
 const SIZE: ConsoleSize = {
   ...{ locks: 10_000, moving: 2_000, thefts: 20, rounds: 5, views: 5 },
@@ -46,8 +46,7 @@ async function measure(resources: Resources, size: ConsoleSize): Promise<BenchRo
   console.error(`  ${locks.toLocaleString('en')} locks have reported where they are`);
   await addDashboardUser(client, httpPort);
   await crowd.ask(`move ${PINGS_PER_SECOND}`);
-  const pages: PageFigures[] = [];
-  for (const session of [await logInMerchant(httpPort), await logInOperator(client)])
-    pages.push(await measurePage(session, size, crowd));
+  const sessions = [await logInMerchant(httpPort), await logInOperator(client)];
+  const pages = await measurePages(sessions, size, crowd);
   return consoleRow(size, PINGS_PER_SECOND, pages);
 }

@@ -1,4 +1,4 @@
-/** Measures one page of the console, the merchants' or the operators', for the bench's row `console`. */
+/** Measures the pages of the console, the merchants' and the operators', for the bench's row `console`. */
 import { type Milliseconds, monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
 import { openBrowser } from '../../clients/browser.js';
 import { StreamClient } from '../../helpers/http/stream-client.js';
@@ -46,12 +46,27 @@ const SCREENS = ['#/now', '#/map', '#/locks'];
 /** Not a multiple of a second: the stream sends a lock at most once a second, which could delay each theft alike. */
 const BETWEEN_THEFTS = Seconds(1.3);
 
-/** Measures the page of a session. */
-export async function measurePage(
-  session: ConsoleSession,
+/** What was measured of a page in its first minutes, while no other one was open. */
+type AloneFigures = Omit<PageFigures, 'name' | 'heap'>;
+
+/** Measures the pages of these sessions: each alone, and then, all open at the same time, what memory they take. */
+export async function measurePages(
+  sessions: readonly ConsoleSession[],
   size: ConsoleSize,
   crowd: ChildProgram,
-): Promise<PageFigures> {
+): Promise<PageFigures[]> {
+  const alone: AloneFigures[] = [];
+  for (const session of sessions) alone.push(await measureAlone(session, size, crowd));
+  const heaps = await Promise.all(sessions.map((session) => measureHeap(session, size)));
+  return sessions.map((session, index) => ({
+    name: session.console === 'merchant' ? 'dashboard' : 'console',
+    // Defined: each list has an entry for each session.
+    ...(alone[index] as AloneFigures),
+    heap: heaps[index] as HeapFigures,
+  }));
+}
+
+async function measureAlone(session: ConsoleSession, size: ConsoleSize, crowd: ChildProgram): Promise<AloneFigures> {
   return await withResources(async (resources) => {
     const page = await MeasuredPage.open(await openBrowser(resources), session, WINDOW, size.locks);
     const views: FirstView[] = [];
@@ -60,11 +75,20 @@ export async function measurePage(
     const { map, list } = await measureFrames(page, size);
     const thefts = await measureThefts(resources, page, session, crowd, size.thefts);
     console.error(`  thefts shown after ${thefts.shownMs.map(Math.round).join(', ')} ms`);
+    return { views, map, list, ...thefts };
+  });
+}
+
+/** The memory of a page after {@link ConsoleSize.heapAfter} of use. */
+async function measureHeap(session: ConsoleSession, size: ConsoleSize): Promise<HeapFigures> {
+  return await withResources(async (resources) => {
+    const page = await MeasuredPage.open(await openBrowser(resources), session, WINDOW, size.locks);
+    await page.firstView();
     await usePage(page, size.heapAfter);
     const heap = await page.heap();
-    console.error(`  heap after ${size.heapAfter / Seconds(60)} min: ${(heap.page / MEGABYTE).toFixed(1)} MB`);
-    const name = session.console === 'merchant' ? 'dashboard' : 'console';
-    return { name, views, map, list, ...thefts, heap };
+    const megabytes = (heap.page / MEGABYTE).toFixed(1);
+    console.error(`  ${session.console}: heap after ${size.heapAfter / Seconds(60)} min: ${megabytes} MB`);
+    return heap;
   });
 }
 
