@@ -184,16 +184,14 @@ export class CommandDispatcher {
     return true;
   }
 
-  /**
-   * Takes a queued command out of its queue. Returns the function that puts it back; undefined if it is not queued.
-   */
-  withdraw(id: number, deviceId: number): (() => void) | undefined {
+  /** Takes a queued command out of its queue, and returns it; undefined if it is not queued. */
+  withdraw(id: number, deviceId: number): CommandRecord | undefined {
     const queue = this.#queues.get(deviceId);
     const open = queue?.open.find(({ record }) => record.id === id);
     if (queue === undefined || open?.record.state !== 'queued' || queue.leaving === open) return undefined;
     queue.open = queue.open.filter((each) => each !== open);
     this.#examine(queue);
-    return () => this.#examine(this.#put(open.record));
+    return open.record;
   }
 
   /**

@@ -252,16 +252,15 @@ export class Commands implements CommandListener {
     // If another gateway serves the lock, or has only just stored the command, the store alone decides: it refuses to
     // send a command that is cancelled.
     const isElsewhere = !store.ownership.locks.isSole && !this.#dispatcher.has(record);
-    const undo = isElsewhere ? () => undefined : this.#dispatcher.withdraw(id, record.deviceId);
-    if (undo === undefined) {
-      throw commandSent(await this.find(id));
-    }
+    const withdrawn = isElsewhere ? undefined : this.#dispatcher.withdraw(id, record.deviceId);
+    if (!isElsewhere && withdrawn === undefined) throw commandSent(await this.find(id));
     const atMs = clock.now();
     let isCancelled: boolean;
     try {
       isCancelled = await store.commands.cancel(id, atMs);
     } catch (error) {
-      undo();
+      // Another gateway may serve the lock by now, or this one may have read the command again, with new ones.
+      if (withdrawn !== undefined && this.#serves(withdrawn.deviceId)) this.#dispatcher.add([withdrawn]);
       throw error;
     }
     const cancelled = await this.find(id);

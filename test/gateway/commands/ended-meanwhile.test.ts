@@ -1,6 +1,7 @@
 /**
  * Commands that end while this gateway, one of several, reads them from the store: it has read them as unfinished, but
- * by the time it takes them into its queues they are cancelled or answered. Each end is reported once.
+ * by the time it takes them into its queues they are cancelled or answered. Each end is reported once. And commands
+ * that can't be cancelled, whose lock has changed its gateway meanwhile.
  */
 import t from 'tap';
 import type { Store } from '../../../gateway/store/contract/store.js';
@@ -11,13 +12,14 @@ import type { Teardown } from '../../helpers/store/temp-folder.js';
 
 /**
  * A gateway that serves no lock yet. After `hold`, what it reads of commands comes only when `pass` is called. What is
- * set as `then.cancelled` runs when a cancellation is stored, before the gateway knows of it.
+ * set as `then.cancelling` runs before a cancellation is stored, and may fail; `then.cancelled` runs when it is stored,
+ * before the gateway knows of it.
  */
 async function setUp(test: Teardown) {
   const others = new ScriptedOwnership();
   let held: Promise<void> | undefined;
   let pass: () => void = () => undefined;
-  const then: { cancelled: () => Promise<void> } = { cancelled: async () => undefined };
+  const then = { cancelling: async (): Promise<void> => undefined, cancelled: async (): Promise<void> => undefined };
   const wrap = (store: Store): Store => {
     const commands = withOverrides(store.commands, {
       readUnfinished: async (...which) => {
@@ -26,6 +28,7 @@ async function setUp(test: Teardown) {
         return records;
       },
       cancel: async (id, atMs) => {
+        await then.cancelling();
         const isCancelled = await store.commands.cancel(id, atMs);
         await then.cancelled();
         return isCancelled;
@@ -105,4 +108,19 @@ t.test('a command that is answered or cancelled while new commands are looked fo
     `${waiting.id} cancelled`,
     `${answered} done`,
   ]);
+});
+
+t.test('a command whose cancellation fails is left to the gateway that serves its lock by then', async (t) => {
+  const { setup, others, lock, then } = await setUp(t);
+  await serve(setup, others, lock);
+  const { deviceId } = lock.sender;
+  const { id, expiresAtMs } = await setup.command(lock, 'locate-gps');
+  then.cancelling = async () => {
+    others.owned.delete(`${deviceId}/lock`);
+    setup.commands.disown(deviceId);
+    throw new Error('the connection is lost');
+  };
+  await t.rejects(setup.commands.cancel(id));
+  await setup.advance(expiresAtMs - setup.clock.now() + 1);
+  t.same(setup.takeReported(), [`${id} queued`], 'that one lets it expire');
 });
