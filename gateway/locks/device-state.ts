@@ -85,6 +85,14 @@ export function resetState(before: DeviceState, mac: Mac, nowMs: number): Device
 }
 
 /**
+ * A state that was made by judging the lock's log again, with what `before` has and no log tells: the troubles that the
+ * merchant was told of, and up to which key uplinks may have been used.
+ */
+export function withUnlogged(state: DeviceState, { reported, usedTo }: DeviceState): DeviceState {
+  return { ...state, ...(reported !== undefined && { reported }), ...(usedTo !== undefined && { usedTo }) };
+}
+
+/**
  * Whether a key was certainly never used, because it comes after all other keys of the lock. True for most uplinks,
  * which then need no lookup. False for a phone's uplinks, since a phone's keys have their own order, and for those of a
  * lock whose flash was wiped: the log finds an uplink by credential, boot and sequence, which an earlier life may have

@@ -14,7 +14,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import { JudgeFailure, messageOf, type VersionedJudge } from '../ingest/judging.js';
 import type { LogEntry } from '../store/contract/log/log-entry.js';
 import type { Store } from '../store/contract/store.js';
-import { type DeviceState, newDeviceState } from './device-state.js';
+import { type DeviceState, newDeviceState, withUnlogged } from './device-state.js';
 import { judgeEventOf } from './log-entry.js';
 import { judgeAgain } from './log-replay.js';
 
@@ -79,10 +79,7 @@ export class LivesReplay {
     // The state of a lock that is not judged stays unchanged.
     if (state === undefined || present.unjudged !== undefined) return present;
     copyReceiptBeliefs(state.belief, present.belief);
-    // `usedTo`: uplinks up to this key (boot and sequence) may have come before the lock was erased or moved. They are
-    // not in the log, so the replay can't find that key.
-    const { usedTo } = present;
-    return { ...state, receivedAtMs: present.receivedAtMs, ...(usedTo !== undefined && { usedTo }) };
+    return withUnlogged({ ...state, receivedAtMs: present.receivedAtMs }, present);
   }
 }
 

@@ -10,7 +10,7 @@ import { JudgeFailure, type VersionedJudge } from '../ingest/judging.js';
 import type { Judged } from '../store/contract/log/commit.js';
 import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
 import type { Store } from '../store/contract/store.js';
-import { type DeviceState, newDeviceState, noteUplink } from './device-state.js';
+import { type DeviceState, newDeviceState, noteUplink, withUnlogged } from './device-state.js';
 import { isIntact, judgeEventOf } from './log-entry.js';
 
 /** How many entries of the log are read at once. */
@@ -58,6 +58,7 @@ export async function replayLog(
  * The state that results from judging a lock's whole log, and the findings of the time in which the lock was not
  * judged; the store has earlier findings.
  *
+ * @param before what is known of the lock although it may not be in the log
  * @throws JudgeFailure
  * @throws StoreFailure
  */
@@ -65,6 +66,7 @@ export async function replayState<Lock extends ReplayedLock & { readonly state: 
   store: Pick<Store, 'readLog' | 'readFindings' | 'marks'>,
   judging: VersionedJudge,
   lock: Lock,
+  before: DeviceState = lock.state,
 ): Promise<{ readonly lock: Lock; readonly state: DeviceState; readonly judged: readonly Judged[] }> {
   const { deviceId } = lock;
   const sinceMs = lock.state.unjudged?.sinceMs ?? Number.POSITIVE_INFINITY;
@@ -78,8 +80,8 @@ export async function replayState<Lock extends ReplayedLock & { readonly state: 
     if (newFindings.length > 0 || withdrawn.length > 0) judged.push({ deviceId, withdrawn, findings: newFindings });
   });
   // If the log has no entries, the state stays, but no longer says that the lock is not judged.
-  const { unjudged: _stop, ...stateBefore } = lock.state;
-  return { lock, state: state ?? stateBefore, judged };
+  const { unjudged: _stop, ...stateBefore } = before;
+  return { lock, state: state === undefined ? stateBefore : withUnlogged(state, before), judged };
 }
 
 /** A text that identifies a finding. */

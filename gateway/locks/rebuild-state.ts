@@ -16,7 +16,7 @@ import type { StateRebuilt } from '../lock-events.js';
 import type { StoredState } from '../store/contract/devices/device.js';
 import { StoreFailure } from '../store/contract/errors.js';
 import type { Store } from '../store/contract/store.js';
-import { type DeviceState, newDeviceState, readDeviceState } from './device-state.js';
+import { type DeviceState, newDeviceState, readDeviceState, withUnlogged } from './device-state.js';
 import { MAX_DIRTY_UPLINKS } from './dirty-states.js';
 import { judgeStored, type ReplayedLock, replayLog } from './log-replay.js';
 
@@ -83,7 +83,10 @@ async function loadState(loading: Loading, row: StoredState): Promise<LoadedStat
   const parsed = readDeviceState(row.state);
   const fault = row.isDamaged === true ? DAMAGED_STATE : parsed.ok ? undefined : parsed.error.message;
   if (fault !== undefined || !parsed.ok) {
-    const { state, from } = await rebuildState(loading, row);
+    const { state: fromLog, from } = await rebuildState(loading, row);
+    // Where only the checksum is wrong, what the log lacks is more likely right than not. Without it, the merchant
+    // would be told of a trouble twice, and a repeat of an uplink from before an erasure might count as new.
+    const state = parsed.ok ? withUnlogged(fromLog, parsed.value) : fromLog;
     const rebuilt = { why: fault ?? '', from };
     return { deviceId, mac, state, isBehindLog: false, isReplayed: from === 'log', rebuilt };
   }
@@ -118,7 +121,8 @@ async function rebuildState(
 /** Judges the log of a lock at which another version of lockgate failed; if this version fails too, keeps the state. */
 async function judgeAnew(loading: Loading, lock: ReplayedLock, before: DeviceState): Promise<DeviceState> {
   try {
-    return (await replayLog(loading.store, loading.judging, lock)) ?? withoutStop(before);
+    const state = await replayLog(loading.store, loading.judging, lock);
+    return state === undefined ? withoutStop(before) : withUnlogged(state, before);
   } catch (error) {
     if (error instanceof StoreFailure) throw error;
     const why = messageOf(error instanceof JudgeFailure ? error.cause : error);

@@ -63,7 +63,7 @@ export class StateRepair {
   /** The lock's state replayed from the log; if the judge fails again, the stored state, marked as not judged. */
   async #replayOrMark(lock: KnownLock, stored: DeviceState): Promise<RepairedLock> {
     try {
-      return await replayState(this.#parts.store, this.#parts.judging, lock);
+      return await replayState(this.#parts.store, this.#parts.judging, lock, stored);
     } catch (error) {
       if (!(error instanceof JudgeFailure)) throw error;
       return { lock, state: { ...stored, unjudged: lock.state.unjudged }, judged: [] };
