@@ -52,9 +52,9 @@ export async function claimSlot(
   const holder = await connections.open();
   try {
     const { sql } = holder;
+    const [epoch, session] = [randomNumber(), randomNumber()];
     await lockSharing(holder, isShared);
     const slot = isShared ? await freeSlot(connections, holder) : await firstSlot(connections, holder);
-    const [epoch, session] = [randomNumber(), randomNumber()];
     await holder.committing(() =>
       sql.run(
         `INSERT INTO node (slot, epoch, session, version, released) VALUES (@slot, @epoch, @session, @version, false)

@@ -55,7 +55,7 @@ async function readLastEpoch(store: string): Promise<number> {
 
 /**
  * Lets this process draw, instead of its first random number of an epoch's size, the number after the last counted
- * epoch. The process takes it as its epoch.
+ * epoch. The process takes it as its epoch: that is the first one that a claim of a slot draws (node-claim.ts).
  */
 async function countEpochs(store: string): Promise<void> {
   const epoch = (await readLastEpoch(store)) + 1;
