@@ -85,8 +85,8 @@ export function resetState(before: DeviceState, mac: Mac, nowMs: number): Device
 }
 
 /**
- * A state that was made by judging the lock's log again, with what `before` has and no log tells: the troubles that the
- * merchant was told of, and up to which key uplinks may have been used.
+ * A state that was made by judging the lock's log again, with two members of the state before it, which the log can't
+ * restore: `reported` and `usedTo`.
  */
 export function withUnlogged(state: DeviceState, { reported, usedTo }: DeviceState): DeviceState {
   return { ...state, ...(reported !== undefined && { reported }), ...(usedTo !== undefined && { usedTo }) };

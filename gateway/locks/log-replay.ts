@@ -58,7 +58,7 @@ export async function replayLog(
  * The state that results from judging a lock's whole log, and the findings of the time in which the lock was not
  * judged; the store has earlier findings.
  *
- * @param before what is known of the lock although it may not be in the log
+ * @param before the state whose `reported` and `usedTo` are kept, since the log can't restore them
  * @throws JudgeFailure
  * @throws StoreFailure
  */

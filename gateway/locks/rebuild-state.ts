@@ -84,8 +84,8 @@ async function loadState(loading: Loading, row: StoredState): Promise<LoadedStat
   const fault = row.isDamaged === true ? DAMAGED_STATE : parsed.ok ? undefined : parsed.error.message;
   if (fault !== undefined || !parsed.ok) {
     const { state: fromLog, from } = await rebuildState(loading, row);
-    // Where only the checksum is wrong, what the log lacks is more likely right than not. Without it, the merchant
-    // would be told of a trouble twice, and a repeat of an uplink from before an erasure might count as new.
+    // If only the checksum is wrong, the members that the log can't restore are probably intact. Without `reported` the
+    // merchant would get an event twice; without `usedTo` an uplink from before an erasure could be stored again.
     const state = parsed.ok ? withUnlogged(fromLog, parsed.value) : fromLog;
     const rebuilt = { why: fault ?? '', from };
     return { deviceId, mac, state, isBehindLog: false, isReplayed: from === 'log', rebuilt };

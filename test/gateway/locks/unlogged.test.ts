@@ -1,7 +1,7 @@
 /**
- * What a lock's log does not tell, although the lock's state has it: of which troubles its merchant was told, and up to
- * which key uplinks may have been used before the lock was erased. Whenever the state is made from the whole log again,
- * it keeps both: the merchant is not told a second time.
+ * A state that is made by judging a lock's whole log again keeps the two members that the log can't restore:
+ * `reported`, the troubles that the merchant got an event about, and `usedTo`, the newest key of the uplinks before an
+ * erasure. So the merchant does not get the same event twice.
  */
 import path from 'node:path';
 import t, { type Test } from 'tap';
@@ -55,7 +55,7 @@ async function setUp(test: Test) {
   const { reported, usedTo } = await stateOf(gateway);
   test.match({ reported, usedTo }, { reported: { isBatteryLow: true }, usedTo: { boot: 1, sequence: 2 } });
 
-  /** Checks the state, and that the merchant is told of a charged battery next. */
+  /** Checks that the state has both members, and that the merchant’s next event says that the battery is charged. */
   const check = async (present: Gateway): Promise<void> => {
     const state = await stateOf(present);
     test.same({ reported: state.reported, usedTo: state.usedTo }, { reported, usedTo });
