@@ -8,11 +8,11 @@
 import { type Clock, type Milliseconds, Seconds, systemClock } from '../../proto/clock.js';
 
 /** At this rate, the webhooks of all pings would take most of the main thread's time. */
-const DRAINED_PER_SECOND = 6_000;
+export const DRAINED_PER_SECOND = 6_000;
 /** What comes at that rate between two commits, which are up to 13 ms apart (the stores' `commitSpacing`). */
 const BUCKET_UPLINKS = 80;
 /** From the last time that the bucket was full until the load counts as low, in real time. */
-const HIGH_FOR: Milliseconds = 250;
+export const HIGH_FOR: Milliseconds = 250;
 
 export class UplinkLoad {
   /** Wall-clock time. */

@@ -7,11 +7,13 @@
  * The throttle is in one of two modes:
  *
  * - *off*: attempts start freely. Very many uplinks, in one commit or in several that follow one another, turn the
- *   throttle on.
+ *   throttle on; so does a commit that shows that they will soon be very many (a sudden start). Otherwise the attempts
+ *   of the first hundredth of a second, which also open connections, would hold up the pings of the first tenth.
  * - *on*: fifty times a second or more often the throttle grants a number of attempts and wakes waiting workers, the
  *   longest waiting first, so that every URL gets its share. The rate follows the measured idle time of the event loop:
- *   the rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. Some
- *   time after the last of very many uplinks the throttle turns off.
+ *   the rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. If a
+ *   sudden start was not followed by very many uplinks, the rate rises whenever it is used up. Some time after the last
+ *   of very many uplinks the throttle turns off.
  */
 import {
   type Clock,
@@ -22,7 +24,7 @@ import {
   systemClock,
   type Timer,
 } from '../../proto/clock.js';
-import { UplinkLoad } from '../fairness/uplink-load.js';
+import { DRAINED_PER_SECOND, HIGH_FOR, UplinkLoad } from '../fairness/uplink-load.js';
 
 /**
  * The longest and the shortest time between two grants. Attempts that start one by one delay pings on a machine without
@@ -34,8 +36,14 @@ const MIN_GRANT_INTERVAL: Milliseconds = 5;
 const ATTEMPTS_PER_GRANT = 24;
 /** The event loop's idle time is measured over at least this time. */
 const MEASURED_TIME: Milliseconds = 50;
+/**
+ * A commit with at least this many uplinks is a sudden start if they came faster than {@link DRAINED_PER_SECOND} since
+ * the commit before. It is what comes at that rate between two commits of a store on the local disk, which are up to
+ * 4 ms apart.
+ */
+const SUDDEN_UPLINKS = 24;
 /** Attempts per second of all URLs together. The minimum takes 1 to 5 % of the gateway's main thread. */
-const INITIAL_ATTEMPTS_PER_SECOND = 800;
+const INITIAL_ATTEMPTS_PER_SECOND = 200;
 export const MIN_ATTEMPTS_PER_SECOND = 100;
 /**
  * The rate rises while the loop is idle for more than the first share of its time, and falls while the loop is idle for
@@ -67,11 +75,15 @@ const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 export class DeliveryThrottle {
   readonly #parts: DeliveryThrottleParts;
   readonly #load: UplinkLoad;
+  #lastStoredAtMs = Number.NEGATIVE_INFINITY;
+  #lastSuddenStartAtMs = Number.NEGATIVE_INFINITY;
   #rate = INITIAL_ATTEMPTS_PER_SECOND;
   /** How many attempts may start until the next grant; infinite while the throttle is off. */
   #attemptsLeft = Number.POSITIVE_INFINITY;
-  /** How many of these attempts one worker may start, and how many each worker has started. */
+  /** How many of these attempts each worker that waited for the grant may start, and any other worker. */
+  #shares = new Map<Throttled, number>();
   #maxPerWorker = Number.POSITIVE_INFINITY;
+  /** How many of these attempts each worker has started. */
   #started = new Map<Throttled, number>();
   /** Waiting workers that started no attempt since the last grant, longest waiting first. */
   #waiting = new Set<Throttled>();
@@ -90,7 +102,8 @@ export class DeliveryThrottle {
 
   /** How many attempts a worker may start now. A worker that may start none is woken by a later grant. */
   freeAttempts(worker: Throttled): number {
-    const freeAttempts = Math.min(this.#attemptsLeft, this.#maxPerWorker - (this.#started.get(worker) ?? 0));
+    const share = this.#shares.get(worker) ?? this.#maxPerWorker;
+    const freeAttempts = Math.min(this.#attemptsLeft, share - (this.#started.get(worker) ?? 0));
     if (freeAttempts <= 0) {
       const waiting = this.#started.has(worker) ? this.#waitingServed : this.#waiting;
       waiting.add(worker);
@@ -112,11 +125,24 @@ export class DeliveryThrottle {
 
   /** Must be called after each commit, with its number of uplinks. */
   uplinksStored(uplinks: number): void {
-    if (!this.#load.stored(uplinks) || this.#isStopped || this.#timer !== undefined) return;
+    const isSudden = this.#noteSuddenStart(uplinks);
+    const isHigh = this.#load.stored(uplinks);
+    if (!(isSudden || isHigh) || this.#isStopped || this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
     this.#fractionLeft = 0;
     this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
+  }
+
+  /** Notes whether this commit is a sudden start. */
+  #noteSuddenStart(uplinks: number): boolean {
+    const nowMs = this.#parts.clock.now();
+    // `abs`: see {@link UplinkLoad}.
+    const drained = (Math.abs(nowMs - this.#lastStoredAtMs) * DRAINED_PER_SECOND) / Seconds(1);
+    this.#lastStoredAtMs = nowMs;
+    const isSudden = uplinks >= SUDDEN_UPLINKS && uplinks > drained;
+    if (isSudden) this.#lastSuddenStartAtMs = nowMs;
+    return isSudden;
   }
 
   /** Turns the throttle off for good. */
@@ -132,7 +158,8 @@ export class DeliveryThrottle {
   }
 
   #onTimer(): void {
-    if (!this.#load.isHigh) {
+    const sinceSuddenStart = Math.abs(this.#parts.clock.now() - this.#lastSuddenStartAtMs);
+    if (!this.#load.isHigh && sinceSuddenStart >= HIGH_FOR) {
       this.#turnOff();
       return;
     }
@@ -149,9 +176,10 @@ export class DeliveryThrottle {
     this.#lastLoopTime = now;
     // A rate that is not used up does not rise: it would be far too high once many events wait.
     const isUsedUp = this.#attemptsLeft <= 0;
-    if (idleShare > SPEED_UP_IDLE_SHARE && isUsedUp)
+    const { isHigh } = this.#load;
+    if ((idleShare > SPEED_UP_IDLE_SHARE || !isHigh) && isUsedUp)
       this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
-    else if (idleShare < SLOW_DOWN_IDLE_SHARE)
+    else if (idleShare < SLOW_DOWN_IDLE_SHARE && isHigh)
       this.#rate = Math.max(this.#rate * SLOW_DOWN_FACTOR, MIN_ATTEMPTS_PER_SECOND);
   }
 
@@ -177,10 +205,18 @@ export class DeliveryThrottle {
     const waiting = [...new Set([...this.#waiting, ...served])];
     const woken = waiting.slice(0, attempts);
     this.#attemptsLeft = attempts;
-    this.#maxPerWorker = Math.ceil(attempts / Math.max(waiting.length, 1));
+    this.#divide(attempts, waiting);
     this.#started.clear();
     this.#waiting = new Set(waiting.slice(attempts));
     this.#waitingServed.clear();
     for (const worker of woken) worker.wake();
+  }
+
+  /** Gives each worker its share of the attempts. What is left after an even division goes to the first of them. */
+  #divide(attempts: number, workers: readonly Throttled[]): void {
+    const perWorker = attempts / Math.max(workers.length, 1);
+    const ones = attempts % Math.max(workers.length, 1);
+    this.#maxPerWorker = Math.ceil(perWorker);
+    this.#shares = new Map(workers.map((worker, index) => [worker, Math.floor(perWorker) + (index < ones ? 1 : 0)]));
   }
 }

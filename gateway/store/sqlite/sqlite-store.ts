@@ -229,9 +229,11 @@ export class SqliteStore extends StoreReads implements Store {
     await this.moveStagedEvents();
   }
 
-  eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
+  async eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
+    const { log } = this.parts;
+    await log.distrustHints(deviceId);
     // The index on disk does not have the uplinks in the memtable yet, so their ids are passed.
-    const { memtable, recent } = this.parts.log;
+    const { memtable, recent } = log;
     return this.#commit('erase a lock', () => {
       const erased = this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0));
       recent.clear();

@@ -310,6 +310,39 @@ t.test('erased and deleted uplinks are gone from every table and from the memtab
   }
 });
 
+for (const logThread of [false, true])
+  t.test(`the index does not say what an erased uplink said, ${logThread ? 'in a thread' : 'inline'}`, async (t) => {
+    const folder = tempFolder(t);
+    // Each commit fills a run, which the next commit writes into the indexes.
+    const store = await openWithLocks(folder, {
+      logThread,
+      runSize: { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 2 },
+    });
+    const append = (...incoming: IncomingUplink[]): Promise<unknown> =>
+      store.append({ incoming, judged: [], states: new Map() });
+    await append(uplink(1, 1, 1), uplink(2, 1, 1));
+    await store.eraseDevice(1, null);
+    await append(uplink(1, 1, 2), uplink(2, 1, 2));
+    await append(uplink(1, 1, 3), uplink(2, 1, 3));
+    await store.close();
+    const db = open(folder);
+    const hinted = db.prepare(
+      'SELECT device_id, uplink_id, hint IS NOT NULL FROM uplink_of_device WHERE uplink_id <= 4 ORDER BY uplink_id',
+    );
+    const rows = hinted.raw().all();
+    db.close();
+    t.same(
+      rows,
+      [
+        [1, 1, 0],
+        [2, 2, 1],
+        [1, 3, 1],
+        [2, 4, 1],
+      ],
+      'the first uplink was erased after it was appended, and before it got into the index',
+    );
+  });
+
 t.test('the log of an older version is upgraded in steps, and an interrupted upgrade is resumed', async (t) => {
   const folder = tempFolder(t);
   const db = open(folder);

@@ -94,8 +94,8 @@ t.test('while pings use the whole thread, attempts start at the minimum rate, an
 t.test('every URL gets its share of grants that cannot be divided evenly', (t) => {
   for (const count of [2, 3, 6, 7]) {
     const thread = new SimulatedThread();
-    // Between the shares that raise and lower the rate: 800 attempts a second, 16 in each grant, use a fifth.
-    thread.pingShare = 0.35;
+    // The rate rises to 1,012 attempts a second, 20 in each grant, which use a quarter of the thread, and stays there.
+    thread.pingShare = 0.3;
     const throttle = new DeliveryThrottle(thread);
     const urls = Array.from({ length: count }, () => new Url(throttle, thread));
     throttle.uplinksStored(UPLINKS_PER_COMMIT);
@@ -175,6 +175,50 @@ t.test('many uplinks turn the throttle on in small commits too', (t) => {
   t.end();
 });
 
+t.test('a sudden start of many pings turns the throttle on with its second commit', (t) => {
+  for (const { afterMs, uplinks, isOn } of [
+    { afterMs: 4, uplinks: 40, isOn: true },
+    // As many, but at 4,000 a second.
+    { afterMs: 10, uplinks: 40, isOn: false },
+    // A fast small commit: the pings of a few locks that came together.
+    { afterMs: 1, uplinks: 20, isOn: false },
+  ]) {
+    const thread = new SimulatedThread();
+    const throttle = new DeliveryThrottle(thread);
+    const url = new Url(throttle, thread);
+    thread.clock.advance(Seconds(60));
+    throttle.uplinksStored(2);
+    t.equal(throttle.freeAttempts(url), Number.POSITIVE_INFINITY, 'the first commit of a start is small');
+    thread.clock.advance(afterMs);
+    throttle.uplinksStored(uplinks);
+    t.equal(throttle.freeAttempts(url) < Number.POSITIVE_INFINITY, isOn, `${uplinks} after ${afterMs} ms`);
+    throttle.stop();
+  }
+  t.end();
+});
+
+t.test('if a sudden start is not followed by very many pings, attempts soon keep up with them', (t) => {
+  const thread = new SimulatedThread();
+  // Busy with other work: the idle share alone would keep the rate at its minimum.
+  thread.pingShare = 0.7;
+  const throttle = new DeliveryThrottle(thread);
+  const url = new Url(throttle, thread);
+  for (let tick = 0; tick < 50; tick++) {
+    // 25 uplinks 4 ms after one: fast for a moment, 2,600 a second on average.
+    throttle.uplinksStored(1);
+    thread.simulate(4);
+    throttle.uplinksStored(25);
+    if (!throttle.isThrottled(url)) url.wake();
+    thread.simulate(6);
+  }
+  t.ok(throttle.freeAttempts(url) < Number.POSITIVE_INFINITY, 'the throttle is on');
+  t.ok(thread.startedAttempts > 500, `${thread.startedAttempts} attempts in half a second, where the minimum gives 50`);
+  thread.clock.advance(Seconds(1));
+  t.equal(throttle.freeAttempts(url), Number.POSITIVE_INFINITY, 'it turns off again');
+  t.equal(thread.clock.pending, 0, 'no timer is left');
+  t.end();
+});
+
 t.test('a machine’s clock that is set back or forward does not turn the throttle on', (t) => {
   for (const stepMs of [-Seconds(3600), -1, Seconds(3600)]) {
     const { clock, loopTime } = new SimulatedThread();
@@ -208,7 +252,7 @@ t.test('few attempts start together, however high the rate is', (t) => {
     maxAtOnce = Math.max(maxAtOnce, thread.startedAttempts - before);
     total += thread.startedAttempts - before;
   }
-  t.ok(total > 2_000, `${total} in 2 s: the rate has risen from the 800 per second that it begins with`);
+  t.ok(total > 2_000, `${total} in 2 s: the rate has risen from the 200 per second that it begins with`);
   // 24 attempts take 6 ms, about as long as a commit waits for the disk.
   t.ok(maxAtOnce <= 24, `${maxAtOnce} at once`);
   throttle.stop();

@@ -34,6 +34,8 @@ export interface LogBackend {
   hurry(isHurried: boolean): void;
   /** Flushes the whole memtable into the indexes. */
   flushIndexes(): Promise<void>;
+  /** Must be called before a lock is erased: from now on the hints of its uplinks are made of their stored rows. */
+  distrustHints(deviceId: number): Promise<void>;
   /** Deletes old rows in a chunk of a table. */
   deleteOld(chunk: AgingChunk): Promise<AgingResult>;
   /** Resolves when no checkpoint runs. The caller must prevent writes, since a write may start the next checkpoint. */
@@ -76,6 +78,10 @@ export class InlineLog implements LogBackend {
 
   async flushIndexes(): Promise<void> {
     this.#writer.flushIndexes();
+  }
+
+  async distrustHints(deviceId: number): Promise<void> {
+    this.#writer.distrustHints(deviceId);
   }
 
   async deleteOld(chunk: AgingChunk): Promise<AgingResult> {

@@ -15,6 +15,7 @@ export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit 
 export type LogRequest =
   | { readonly type: 'write'; readonly writes: readonly LogWrite[] }
   | { readonly type: 'flush-indexes' }
+  | { readonly type: 'distrust-hints'; readonly deviceId: number }
   | { readonly type: 'delete-old'; readonly chunk: AgingChunk }
   | { readonly type: 'await-checkpoint' }
   | { readonly type: 'close' };

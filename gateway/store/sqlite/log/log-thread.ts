@@ -104,7 +104,10 @@ class LogThread {
   }
 
   #handleOther(request: Exclude<LogRequest, WriteRequest>): void {
-    if (request.type === 'flush-indexes' || request.type === 'delete-old') {
+    if (request.type === 'distrust-hints') {
+      this.#writer.distrustHints(request.deviceId);
+      sendAnswer({ outcomes: [{}] });
+    } else if (request.type === 'flush-indexes' || request.type === 'delete-old') {
       const outcomes = this.#runOrFail(1, () => {
         if (request.type === 'delete-old') return [{ deletion: this.#writer.deleteOld(request.chunk) }];
         this.#writer.flushIndexes();

@@ -202,6 +202,11 @@ export class LogWriter {
     }
   }
 
+  /** See {@link UplinkWriter.distrustHints}. */
+  distrustHints(deviceId: number): void {
+    this.#uplinks.distrustHints(deviceId);
+  }
+
   /** Deletes the old rows of a chunk, in one durable transaction. */
   deleteOld(chunk: AgingChunk): AgingResult {
     // A deleted uplink must not be flushed into the indexes afterwards.

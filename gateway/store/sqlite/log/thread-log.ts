@@ -202,6 +202,10 @@ export class ThreadLog implements LogBackend {
     await this.#request({ type: 'flush-indexes' });
   }
 
+  async distrustHints(deviceId: number): Promise<void> {
+    await this.#request({ type: 'distrust-hints', deviceId });
+  }
+
   async deleteOld(chunk: AgingChunk): Promise<AgingResult> {
     const { deletion } = await this.#request({ type: 'delete-old', chunk });
     return deletion as AgingResult;

@@ -20,8 +20,8 @@ import { DEFAULT_RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js'
 
 /** Uplinks flushed per uplink appended: more than one, so that a run is flushed before the next run is full. */
 const FLUSHED_PER_UPLINK = 1.25;
-/** A commit flushes at least this many uplinks. */
-const MIN_FLUSHED_PER_COMMIT = 64;
+/** A commit flushes at least this many uplinks; few, since it delays the commit. */
+const MIN_FLUSHED_PER_COMMIT = 8;
 
 /** The highest key among a credential's uplinks. */
 interface HighestKey {
@@ -63,12 +63,17 @@ export class UplinkWriter {
   readonly #putKey: Statement;
   readonly #putOfDevice: Statement;
   readonly #hinted: Statement;
+  readonly #isOfLock: Statement;
   readonly #moveIndexed: Statement;
   /**
    * The highest key of each credential that sent since the growing run started, by credential id. After a rollback it
    * may be too high, which costs a lookup but changes no result.
    */
   readonly #highestKeys = new Map<number, HighestKey>();
+  /** Whether a credential is a lock's and no phone's, for those that sent since the growing run started. */
+  readonly #lockCredentials = new Map<number, boolean>();
+  /** The locks that were erased since the start: their hints are made of their stored rows. */
+  readonly #erasedDevices = new Set<number>();
   readonly #size: RunSize;
   /** The flush that is under way. */
   #flush: IndexFlush | undefined;
@@ -101,6 +106,7 @@ export class UplinkWriter {
            (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) = 'lock' FROM uplink u WHERE u.id = ?`,
       )
       .raw();
+    this.#isOfLock = db.prepare(`SELECT kind = 'lock' FROM credential WHERE id = ?`).pluck();
     this.#moveIndexed = db.prepare('UPDATE uplink_settled SET settled_id = ?');
     this.#lastId = highestAssignedId(db);
   }
@@ -133,6 +139,15 @@ export class UplinkWriter {
   startFlush(): void {
     this.#flush = new IndexFlush(this.memtable.startFlush());
     this.#highestKeys.clear();
+    this.#lockCredentials.clear();
+  }
+
+  /**
+   * Must be called before a lock's uplinks are erased: a hint that was noted when an uplink was appended must not be
+   * written after it.
+   */
+  distrustHints(deviceId: number): void {
+    this.#erasedDevices.add(deviceId);
   }
 
   /**
@@ -170,7 +185,17 @@ export class UplinkWriter {
       packedSum(doubles, start),
     );
     this.#lastId = id;
-    this.memtable.growing.add(deviceId, credentialId, boot, sequence, id);
+    const { growing } = this.memtable;
+    growing.add(deviceId, credentialId, boot, sequence, id);
+    const row = {
+      id,
+      device_id: deviceId,
+      kind: kindAndBuffered >> 1,
+      bytes,
+      received_at_ms: doubles[start + UPLINK_WORD.receivedAtMs] as number,
+      buffered: kindAndBuffered & 1,
+    };
+    growing.hints.set(id, this.#isLockCredential(credentialId) ? uplinkHint(row) : null);
     return start + wordsOf(length);
   }
 
@@ -185,6 +210,15 @@ export class UplinkWriter {
     const indexed = this.#idsOfKey.all(credentialId, boot, sequence) as number[];
     const ids = [...indexed, ...this.memtable.find(credentialId, boot, sequence)];
     return !ids.some((id) => (this.#digest.get(id) as Buffer | undefined)?.equals(digest));
+  }
+
+  #isLockCredential(credentialId: number): boolean {
+    let isOfLock = this.#lockCredentials.get(credentialId);
+    if (isOfLock === undefined) {
+      isOfLock = this.#isOfLock.get(credentialId) === 1;
+      this.#lockCredentials.set(credentialId, isOfLock);
+    }
+    return isOfLock;
   }
 
   #highestKeyOf(credentialId: number): HighestKey {
@@ -215,12 +249,13 @@ export class UplinkWriter {
       this.#putKey.run(credentialId, boot, sequence, id);
     });
     flush.takeDevices(count, (deviceId, id) => {
-      this.#putOfDevice.run(deviceId, id, this.#hintOf(deviceId, id));
+      const noted = this.#erasedDevices.has(deviceId) ? undefined : flush.notedHint(id);
+      this.#putOfDevice.run(deviceId, id, noted === undefined ? this.#hintOf(deviceId, id) : noted);
     });
     if (flush.isDone) this.#moveIndexed.run(flush.lastId);
   }
 
-  /** Made of the stored row, not of what was appended: the uplink may have been erased since. */
+  /** The hint, made of the stored row: of an uplink of an earlier run, or of a lock that was erased since. */
   #hintOf(deviceId: number, id: number): number | null {
     const row = this.#hinted.get(id) as [number, Buffer, number, number, number | null] | undefined;
     if (row === undefined || row[4] !== 1) return null;

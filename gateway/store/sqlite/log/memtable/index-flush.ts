@@ -33,6 +33,11 @@ export class IndexFlush {
     this.#devices = [...run.devices.keys()].sort((a, b) => a - b);
   }
 
+  /** The noted hint of an uplink of the run, see {@link UplinkRun.hints}. */
+  notedHint(id: number): number | null | undefined {
+    return this.#run.hints.get(id);
+  }
+
   get isDone(): boolean {
     return this.#credentialIndex === this.#credentials.length && this.#deviceIndex === this.#devices.length;
   }

@@ -9,6 +9,7 @@
  */
 import type { RunSize } from '../../../contract/store-options.js';
 import { UPLINK_WORD, wordsOf } from '../../../log/packed-commit.js';
+import { HintList } from './hint-list.js';
 import { IdList } from './id-list.js';
 import { KeyList } from './key-list.js';
 
@@ -24,6 +25,8 @@ export class UplinkRun {
   readonly keys = new Map<number, KeyList>();
   /** Uplink ids by device id. */
   readonly devices = new Map<number, IdList>();
+  /** Only in the thread that writes the log, and only of uplinks that it appended itself. */
+  readonly hints = new HintList();
   count = 0;
   lastId = 0;
 
