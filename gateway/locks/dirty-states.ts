@@ -47,6 +47,8 @@ export class DirtyStates<Lock extends object> {
   readonly #beingFlushed = new Map<Lock, Entry<Lock>>();
   /** How many uplinks have been stored since the start. */
   #storedUplinks = 0;
+  /** The fraction of a state by which earlier batches were too small: most small commits write no state. */
+  #fractionLeft = 0;
 
   /** The number of dirty states. */
   get size(): number {
@@ -97,7 +99,9 @@ export class DirtyStates<Lock extends object> {
   /** The locks whose states the next commit must write. @param uplinkCount number of uplinks in the commit */
   nextBatch(uplinkCount: number): Lock[] {
     const batch: Lock[] = [];
-    let wantedStates = Math.ceil((this.size * uplinkCount) / USUAL_DIRTY_UPLINKS);
+    const usualStates = this.#fractionLeft + (this.size * uplinkCount) / USUAL_DIRTY_UPLINKS;
+    let wantedStates = Math.floor(usualStates);
+    this.#fractionLeft = usualStates - wantedStates;
     for (let index = this.#skipOutdated(); index < this.#queue.length; index++) {
       const entry = this.#queue[index] as Entry<Lock>;
       if (this.#dirty.get(entry.lock) !== entry) continue;

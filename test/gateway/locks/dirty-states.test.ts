@@ -36,6 +36,28 @@ t.test('a gateway that is killed after any commit has the same beliefs after the
   t.ok(overlapped > SEEDS * 4, `during ${overlapped} commits further uplinks were judged: several for each seed`);
 });
 
+t.test('small commits write as many states as their uplinks are worth, and most of them none', (t) => {
+  const LOCKS = 1000;
+  const dirty = new DirtyStates<{ readonly deviceId: number }>();
+  const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));
+  for (const lock of locks) dirty.add(lock);
+  const writtenOf: number[] = [];
+  const COMMITS = 1000;
+  for (let commit = 0; commit < COMMITS; commit++) {
+    const batch = dirty.nextBatch(16);
+    writtenOf.push(batch.length);
+    dirty.flushStarted(batch);
+    dirty.flushed(16);
+    // Each lock sends again at once.
+    for (const lock of batch) dirty.add(lock);
+  }
+  const written = writtenOf.reduce((sum, count) => sum + count, 0);
+  // A thousand dirty states in 32,768 uplinks, half of the limit, of which these commits have 16,000.
+  t.equal(written, Math.floor((LOCKS * 16 * COMMITS) / (MAX_DIRTY_UPLINKS / 2)));
+  t.equal(Math.max(...writtenOf), 1, 'none writes two');
+  t.end();
+});
+
 t.test('a stored state lacks only some of the newest uplinks, and no commit writes very many states', (t) => {
   const LOCKS = 1000;
   const UPLINKS_PER_COMMIT = 500;
