@@ -30,7 +30,7 @@ const MIN_OVERDUE_BATCH_STATES = 16;
 
 interface Entry<Lock> {
   readonly lock: Lock;
-  /** How many uplinks had been stored when the state became dirty. */
+  /** How many uplinks had been stored when the state became dirty; negative if that was before the start. */
   readonly storedUplinks: number;
   /** When the state became dirty (monotonic). */
   readonly dirtySinceMs: number;
@@ -61,8 +61,24 @@ export class DirtyStates<Lock extends object> {
 
   /** Notes that the lock's state is dirty. */
   add(lock: Lock): void {
+    this.#addAt(lock, this.#storedUplinks);
+  }
+
+  /**
+   * Notes that these states, which were just loaded, are newer than the stored ones. The number is how many of the
+   * newest uplinks have come since the first one that the stored state lacks. Those that lack most are written first,
+   * so that even a gateway that is killed again and again, soon after each start, writes every state in time.
+   */
+  addLoaded(lacking: ReadonlyMap<Lock, number>): void {
+    if (lacking.size === 0) return;
+    for (const [lock, uplinks] of lacking) this.#addAt(lock, this.#storedUplinks - uplinks);
+    this.#queue = this.#queue.slice(this.#firstIndex).sort((a, b) => a.storedUplinks - b.storedUplinks);
+    this.#firstIndex = 0;
+  }
+
+  #addAt(lock: Lock, storedUplinks: number): void {
     if (this.#dirty.has(lock)) return;
-    const entry = { lock, storedUplinks: this.#storedUplinks, dirtySinceMs: monotonicMs() };
+    const entry = { lock, storedUplinks, dirtySinceMs: monotonicMs() };
     this.#dirty.set(lock, entry);
     this.#queue.push(entry);
   }

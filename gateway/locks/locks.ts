@@ -87,14 +87,16 @@ export class Locks {
     const atMs = this.#clock.now();
     const stored = await this.#loadStates(atMs);
     for (const [deviceId, marks] of stored.marks) this.#marks.set(deviceId, marks);
-    for (const { deviceId, mac, state, isReplayed, rebuilt: rebuild } of stored.states.values()) {
+    const lacking = new Map<KnownLock, number>();
+    for (const { deviceId, mac, state, lackedUplinks, rebuilt: rebuild } of stored.states.values()) {
       // The presence at the start is not announced.
       const lock = this.#add(deviceId, mac, state, true);
-      if (isReplayed) this.#dirty.add(lock);
+      if (lackedUplinks !== undefined) lacking.set(lock, lackedUplinks);
       if (rebuild !== undefined) rebuilt.push({ atMs, mac, ...rebuild });
       // Only if the judge failed in this very load: an earlier stop was announced when it happened.
       if (state.unjudged?.sinceMs === atMs) this.#stops.stoppedInLoad(lock);
     }
+    this.#dirty.addLoaded(lacking);
     return rebuilt;
   }
 
@@ -109,6 +111,7 @@ export class Locks {
 
   /** Takes the states of locks that this gateway serves from now on. No commit may be under way. */
   adopt(deviceIds: Iterable<number>, { states, marks }: LoadedStates): void {
+    const lacking = new Map<KnownLock, number>();
     for (const deviceId of deviceIds) {
       this.#adopted?.add(deviceId);
       this.mark(deviceId, marks.get(deviceId) ?? NO_MARKS);
@@ -117,8 +120,9 @@ export class Locks {
       // What this gateway knew of the lock from an earlier time is out of date.
       this.replace(deviceId, null);
       const lock = this.#add(deviceId, stored.mac, stored.state, true);
-      if (stored.isReplayed) this.#dirty.add(lock);
+      if (stored.lackedUplinks !== undefined) lacking.set(lock, stored.lackedUplinks);
     }
+    this.#dirty.addLoaded(lacking);
   }
 
   /** Forgets a lock, whose state is stored: another gateway serves it from now on. No commit may be under way. */

@@ -34,8 +34,11 @@ export interface LoadedState extends ReplayedLock {
    * which has them, and if the lock was not judged when the state was stored.
    */
   readonly isBehindLog: boolean;
-  /** Whether uplinks of the lock that arrived after the state was stored were judged again. */
-  isReplayed: boolean;
+  /**
+   * How many of the newest uplinks of all locks have come since the first one that the stored state lacks; undefined if
+   * it lacks none. 0 if this state was made from the whole log.
+   */
+  lackedUplinks: number | undefined;
   /** Why the state was rebuilt, and from what; undefined if it was not rebuilt. */
   rebuilt: { readonly why: string; readonly from: StateRebuilt['from'] } | undefined;
 }
@@ -88,16 +91,16 @@ async function loadState(loading: Loading, row: StoredState): Promise<LoadedStat
     // merchant would get an event twice; without `usedTo` an uplink from before an erasure could be stored again.
     const state = parsed.ok ? withUnlogged(fromLog, parsed.value) : fromLog;
     const rebuilt = { why: fault ?? '', from };
-    return { deviceId, mac, state, isBehindLog: false, isReplayed: from === 'log', rebuilt };
+    return { deviceId, mac, state, isBehindLog: false, lackedUplinks: from === 'log' ? 0 : undefined, rebuilt };
   }
   const { unjudged } = parsed.value;
   if (unjudged === undefined || unjudged.version === loading.judging.version) {
     const isBehindLog = unjudged === undefined;
-    return { deviceId, mac, state: parsed.value, isBehindLog, isReplayed: false, rebuilt: undefined };
+    return { deviceId, mac, state: parsed.value, isBehindLog, lackedUplinks: undefined, rebuilt: undefined };
   }
   const state = await judgeAnew(loading, row, parsed.value);
-  const isReplayed = state.unjudged === undefined;
-  return { deviceId, mac, state, isBehindLog: false, isReplayed, rebuilt: undefined };
+  const lackedUplinks = state.unjudged === undefined ? 0 : undefined;
+  return { deviceId, mac, state, isBehindLog: false, lackedUplinks, rebuilt: undefined };
 }
 
 /** Rebuilds a state from the log; if the log can't be read either, the lock gets the state of a new lock. */
@@ -166,15 +169,19 @@ async function replayAfterStates(
   const failed = new Map<number, ReplayFailure>();
   /** How many uplinks of each lock were judged. */
   const judgedCounts = new Map<number, number>();
+  /** The locks whose uplinks were judged, with how many uplinks had been read before the first of them. */
+  const firstAt = new Map<LoadedState, number>();
+  let readCount = 0;
   // What a stored state lacks is always among the newest uplinks of this number that its gateway stored.
   for await (const uplinks of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, UPLINKS_PER_READ, deviceIds)) {
     for (const uplink of uplinks) {
       const { deviceId, source } = uplink;
+      readCount += 1;
       if (source === 'phone') continue;
       const loaded = states.get(deviceId);
       const count = judgedCounts.get(deviceId) ?? 0;
       if (!loaded?.isBehindLog || failed.has(deviceId) || count === until.get(deviceId)?.judged) continue;
-      loaded.isReplayed = true;
+      if (!firstAt.has(loaded)) firstAt.set(loaded, readCount - 1);
       judgedCounts.set(deviceId, count + 1);
       try {
         judgeStored(judging, loaded.state, uplink, marks.get(deviceId));
@@ -185,5 +192,6 @@ async function replayAfterStates(
       }
     }
   }
+  for (const [loaded, before] of firstAt) loaded.lackedUplinks = readCount - before;
   return failed;
 }

@@ -75,13 +75,17 @@ const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 export class DeliveryThrottle {
   readonly #parts: DeliveryThrottleParts;
   readonly #load: UplinkLoad;
+  /** When the last commit with uplinks was stored, and the last one that was a sudden start. */
   #lastStoredAtMs = Number.NEGATIVE_INFINITY;
   #lastSuddenStartAtMs = Number.NEGATIVE_INFINITY;
+  /** Whether uplinks were very many at the last measurement. */
+  #wasHigh = false;
   #rate = INITIAL_ATTEMPTS_PER_SECOND;
   /** How many attempts may start until the next grant; infinite while the throttle is off. */
   #attemptsLeft = Number.POSITIVE_INFINITY;
-  /** How many of these attempts each worker that waited for the grant may start, and any other worker. */
+  /** How many of these attempts each worker that waited for the grant may start. */
   #shares = new Map<Throttled, number>();
+  /** How many of these attempts any other worker may start. */
   #maxPerWorker = Number.POSITIVE_INFINITY;
   /** How many of these attempts each worker has started. */
   #started = new Map<Throttled, number>();
@@ -89,6 +93,8 @@ export class DeliveryThrottle {
   #waiting = new Set<Throttled>();
   /** Waiting workers that started an attempt since the last grant, longest waiting first. */
   #waitingServed = new Set<Throttled>();
+  /** Whether all attempts of a grant were started since the last measurement. */
+  #wasUsedUp = false;
   /** The fraction of an attempt that the rate allows but that was not granted yet. */
   #fractionLeft = 0;
   #timer: Timer | undefined;
@@ -129,13 +135,16 @@ export class DeliveryThrottle {
     const isHigh = this.#load.stored(uplinks);
     if (!(isSudden || isHigh) || this.#isStopped || this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
+    this.#wasHigh = isHigh;
+    this.#wasUsedUp = false;
     this.#fractionLeft = 0;
     this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
   }
 
-  /** Notes whether this commit is a sudden start. */
+  /** Notes whether this commit is a sudden start. Without uplinks it says nothing about how fast they come. */
   #noteSuddenStart(uplinks: number): boolean {
+    if (uplinks === 0) return false;
     const nowMs = this.#parts.clock.now();
     // `abs`: see {@link UplinkLoad}.
     const drained = (Math.abs(nowMs - this.#lastStoredAtMs) * DRAINED_PER_SECOND) / Seconds(1);
@@ -155,6 +164,8 @@ export class DeliveryThrottle {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#wakeWaiting(Number.POSITIVE_INFINITY);
+    // Workers of removed URLs must not stay in memory.
+    this.#shares.clear();
   }
 
   #onTimer(): void {
@@ -163,20 +174,25 @@ export class DeliveryThrottle {
       this.#turnOff();
       return;
     }
+    this.#wasUsedUp ||= this.#attemptsLeft <= 0;
     this.#adapt(this.#parts.loopTime());
     this.#grant();
   }
 
   /** Adapts the rate to the event loop's idle share since the last measurement, if that was long enough ago. */
   #adapt(now: LoopTime): void {
+    const { isHigh } = this.#load;
+    // What was right before very many uplinks came is too much for the first moments of them.
+    if (isHigh && !this.#wasHigh) this.#rate = Math.min(this.#rate, INITIAL_ATTEMPTS_PER_SECOND);
+    this.#wasHigh = isHigh;
     const idle = now.idle - this.#lastLoopTime.idle;
     const active = now.active - this.#lastLoopTime.active;
     if (idle + active < MEASURED_TIME) return;
     const idleShare = idle / (idle + active);
     this.#lastLoopTime = now;
     // A rate that is not used up does not rise: it would be far too high once many events wait.
-    const isUsedUp = this.#attemptsLeft <= 0;
-    const { isHigh } = this.#load;
+    const isUsedUp = this.#wasUsedUp;
+    this.#wasUsedUp = false;
     if ((idleShare > SPEED_UP_IDLE_SHARE || !isHigh) && isUsedUp)
       this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
     else if (idleShare < SLOW_DOWN_IDLE_SHARE && isHigh)

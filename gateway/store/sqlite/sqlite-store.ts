@@ -168,17 +168,6 @@ export class SqliteStore extends StoreReads implements Store {
     }
   }
 
-  /** Runs `work` in one durable transaction in this thread. @param action completes "the store could not …" */
-  #commit<T>(action: string, work: () => T): Promise<T> {
-    return this.mutex.runExclusive(() => {
-      try {
-        return inTransaction(this.parts.writer, work);
-      } catch (error) {
-        throw new StoreFailure(action, error);
-      }
-    });
-  }
-
   addMerchant(name: string, nowMs: number): Promise<Merchant> {
     return this.mutex.runExclusive(() => this.#registry.addMerchant(name, nowMs));
   }
@@ -229,15 +218,20 @@ export class SqliteStore extends StoreReads implements Store {
     await this.moveStagedEvents();
   }
 
-  async eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
-    const { log } = this.parts;
-    await log.distrustHints(deviceId);
-    // The index on disk does not have the uplinks in the memtable yet, so their ids are passed.
-    const { memtable, recent } = log;
-    return this.#commit('erase a lock', () => {
-      const erased = this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0));
-      recent.clear();
-      return erased;
+  eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
+    const { log, writer } = this.parts;
+    return this.mutex.runExclusive(async () => {
+      try {
+        await log.distrustHints(deviceId);
+        // The index on disk does not have the uplinks in the memtable yet, so their ids are passed.
+        const erased = inTransaction(writer, () =>
+          this.#deletion.erase(deviceId, state, log.memtable.idsOf(deviceId, 0)),
+        );
+        log.recent.clear();
+        return erased;
+      } catch (error) {
+        throw new StoreFailure('erase a lock', error);
+      }
     });
   }
 

@@ -58,6 +58,38 @@ t.test('small commits write as many states as their uplinks are worth, and most 
   t.end();
 });
 
+t.test('a gateway that is killed again and again, soon after each start, writes each state in time', (t) => {
+  interface Lock {
+    /** How many uplinks had been stored when the stored state began to lack some; undefined if it lacks none. */
+    lacksFrom: number | undefined;
+  }
+  const locks: Lock[] = Array.from({ length: 1000 }, () => ({ lacksFrom: undefined }));
+  let [stored, maxLacked] = [0, 0];
+  for (let start = 0; start < 12; start++) {
+    const dirty = new DirtyStates<Lock>();
+    const lacking = new Map<Lock, number>();
+    for (const lock of locks) if (lock.lacksFrom !== undefined) lacking.set(lock, stored - lock.lacksFrom);
+    dirty.addLoaded(lacking);
+    // Too few uplinks that a run would write every state: that takes some 33,000.
+    for (let commit = 0; commit < 800; commit++) {
+      for (let at = 0; at < 20; at++) {
+        const lock = locks[(stored + at) % locks.length] as Lock;
+        dirty.add(lock);
+        lock.lacksFrom ??= stored + at;
+      }
+      const batch = dirty.nextBatch(20);
+      dirty.flushStarted(batch);
+      dirty.flushed(20);
+      stored += 20;
+      for (const lock of batch) lock.lacksFrom = undefined;
+      for (const { lacksFrom = stored } of locks) maxLacked = Math.max(maxLacked, stored - lacksFrom);
+    }
+  }
+  t.ok(stored > 2 * MAX_DIRTY_UPLINKS, `${stored} uplinks`);
+  t.ok(maxLacked <= MAX_DIRTY_UPLINKS, `a stored state lacked up to ${maxLacked} uplinks`);
+  t.end();
+});
+
 t.test('a stored state lacks only some of the newest uplinks, and no commit writes very many states', (t) => {
   const LOCKS = 1000;
   const UPLINKS_PER_COMMIT = 500;

@@ -197,6 +197,44 @@ t.test('a sudden start of many pings turns the throttle on with its second commi
   t.end();
 });
 
+t.test('what is stored without uplinks does not make their next commit look sudden', (t) => {
+  const thread = new SimulatedThread();
+  const throttle = new DeliveryThrottle(thread);
+  throttle.uplinksStored(40);
+  thread.clock.advance(10);
+  // The end of a command.
+  throttle.uplinksStored(0);
+  throttle.uplinksStored(40);
+  t.equal(throttle.freeAttempts(new Url(throttle, thread)), Number.POSITIVE_INFINITY);
+  throttle.stop();
+  t.end();
+});
+
+t.test('when very many pings follow a sudden start, attempts begin slowly again', (t) => {
+  const thread = new SimulatedThread();
+  thread.pingShare = 0.1;
+  const throttle = new DeliveryThrottle(thread);
+  const url = new Url(throttle, thread);
+  const storeAndWake = (uplinks: number): void => {
+    throttle.uplinksStored(uplinks);
+    if (!throttle.isThrottled(url)) url.wake();
+  };
+  for (let tick = 0; tick < 50; tick++) {
+    storeAndWake(1);
+    thread.simulate(4);
+    storeAndWake(25);
+    thread.simulate(6);
+  }
+  thread.pingShare = 1;
+  storeAndWake(UPLINKS_PER_COMMIT);
+  thread.simulate(20);
+  const before = thread.startedAttempts;
+  run(thread, throttle, 50);
+  t.ok(thread.startedAttempts - before <= 10, `${thread.startedAttempts - before} in 50 ms, at most 200 a second`);
+  throttle.stop();
+  t.end();
+});
+
 t.test('if a sudden start is not followed by very many pings, attempts soon keep up with them', (t) => {
   const thread = new SimulatedThread();
   // Busy with other work: the idle share alone would keep the rate at its minimum.
