@@ -67,7 +67,7 @@ t.test('a batch is one commit, and each uplink adds few bytes to it', async (t) 
   t.ok(writer.memtable.indexedId >= RUN_SIZE.minUplinks, 'some bytes are for the indexes by key and by lock');
 });
 
-t.test('an uplink costs one statement, and three more when its run is flushed to the indexes', async (t) => {
+t.test('an uplink costs one statement, and two more when its run is flushed to the indexes', async (t) => {
   const file = await emptyFile(t);
   let statements = 0;
   const db = new SqliteDatabase(file, {
@@ -92,10 +92,10 @@ t.test('an uplink costs one statement, and three more when its run is flushed to
   append();
   t.equal(writer.memtable.flushing?.count, 2000, 'a run starts to be flushed to the indexes');
   const third = append();
-  // The run is flushed somewhat faster than the next one grows. The three statements for each of its uplinks write its
-  // key, read its row to make the hint for the index by lock, and write its entry there.
+  // The run is flushed somewhat faster than the next one grows. Two statements for each of its uplinks write its key and
+  // its entry in the index by lock.
   t.ok(
-    third > UPLINKS_PER_COMMIT * 4 && third <= UPLINKS_PER_COMMIT * 4.75 + LOCKS + 3,
+    third > UPLINKS_PER_COMMIT * 3 && third <= UPLINKS_PER_COMMIT * 3.5 + LOCKS + 3,
     `${third} statements while a run is flushed`,
   );
 });

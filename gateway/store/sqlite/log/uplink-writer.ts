@@ -23,8 +23,9 @@ const FLUSHED_PER_UPLINK = 1.25;
 /** A commit flushes at least this many uplinks; few, since it delays the commit. */
 const MIN_FLUSHED_PER_COMMIT = 8;
 
-/** The highest key among a credential's uplinks. */
+/** The highest key among a credential's uplinks, and whether it is a lock's credential and no phone's. */
 interface HighestKey {
+  readonly isOfLock: boolean;
   boot: number;
   sequence: number;
 }
@@ -63,15 +64,12 @@ export class UplinkWriter {
   readonly #putKey: Statement;
   readonly #putOfDevice: Statement;
   readonly #hinted: Statement;
-  readonly #isOfLock: Statement;
   readonly #moveIndexed: Statement;
   /**
    * The highest key of each credential that sent since the growing run started, by credential id. After a rollback it
    * may be too high, which costs a lookup but changes no result.
    */
   readonly #highestKeys = new Map<number, HighestKey>();
-  /** Whether a credential is a lock's and no phone's, for those that sent since the growing run started. */
-  readonly #lockCredentials = new Map<number, boolean>();
   /** The locks that were erased since the start: their hints are made of their stored rows. */
   readonly #erasedDevices = new Set<number>();
   readonly #size: RunSize;
@@ -88,7 +86,11 @@ export class UplinkWriter {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#highestIndexedKey = db.prepare(
-      'SELECT boot, sequence FROM uplink_name WHERE credential_id = ? ORDER BY boot DESC, sequence DESC LIMIT 1',
+      `SELECT (SELECT kind = 'lock' FROM credential WHERE id = @credentialId) AS isOfLock,
+         coalesce(boot, -1) AS boot, coalesce(sequence, -1) AS sequence
+       FROM (SELECT 1) LEFT JOIN (
+         SELECT boot, sequence FROM uplink_name WHERE credential_id = @credentialId
+         ORDER BY boot DESC, sequence DESC LIMIT 1)`,
     );
     this.#idsOfKey = db
       .prepare('SELECT uplink_id FROM uplink_name WHERE credential_id = ? AND boot = ? AND sequence = ?')
@@ -106,7 +108,6 @@ export class UplinkWriter {
            (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) = 'lock' FROM uplink u WHERE u.id = ?`,
       )
       .raw();
-    this.#isOfLock = db.prepare(`SELECT kind = 'lock' FROM credential WHERE id = ?`).pluck();
     this.#moveIndexed = db.prepare('UPDATE uplink_settled SET settled_id = ?');
     this.#lastId = highestAssignedId(db);
   }
@@ -139,7 +140,6 @@ export class UplinkWriter {
   startFlush(): void {
     this.#flush = new IndexFlush(this.memtable.startFlush());
     this.#highestKeys.clear();
-    this.#lockCredentials.clear();
   }
 
   /**
@@ -195,7 +195,7 @@ export class UplinkWriter {
       received_at_ms: doubles[start + UPLINK_WORD.receivedAtMs] as number,
       buffered: kindAndBuffered & 1,
     };
-    growing.hints.set(id, this.#isLockCredential(credentialId) ? uplinkHint(row) : null);
+    growing.hints.set(id, this.#highestKeyOf(credentialId).isOfLock ? uplinkHint(row) : null);
     return start + wordsOf(length);
   }
 
@@ -212,25 +212,20 @@ export class UplinkWriter {
     return !ids.some((id) => (this.#digest.get(id) as Buffer | undefined)?.equals(digest));
   }
 
-  #isLockCredential(credentialId: number): boolean {
-    let isOfLock = this.#lockCredentials.get(credentialId);
-    if (isOfLock === undefined) {
-      isOfLock = this.#isOfLock.get(credentialId) === 1;
-      this.#lockCredentials.set(credentialId, isOfLock);
-    }
-    return isOfLock;
-  }
-
   #highestKeyOf(credentialId: number): HighestKey {
     const known = this.#highestKeys.get(credentialId);
     if (known !== undefined) return known;
-    let highest: HighestKey = (this.#highestIndexedKey.get(credentialId) as HighestKey | undefined) ?? {
-      boot: -1,
-      sequence: -1,
+    const indexed = this.#highestIndexedKey.get({ credentialId }) as {
+      readonly isOfLock: number | null;
+      readonly boot: number;
+      readonly sequence: number;
     };
+    const isOfLock = indexed.isOfLock === 1;
+    let highest: HighestKey = { isOfLock, boot: indexed.boot, sequence: indexed.sequence };
     for (const run of [this.memtable.flushing, this.memtable.growing]) {
       const last = run?.keys.get(credentialId)?.last;
-      if (last !== undefined && (last.boot - highest.boot || last.sequence - highest.sequence) > 0) highest = last;
+      if (last !== undefined && (last.boot - highest.boot || last.sequence - highest.sequence) > 0)
+        highest = { isOfLock, ...last };
     }
     this.#highestKeys.set(credentialId, highest);
     return highest;
