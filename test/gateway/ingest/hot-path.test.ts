@@ -92,8 +92,8 @@ t.test('an uplink costs one statement, and two more when its run is flushed to t
   append();
   t.equal(writer.memtable.flushing?.count, 2000, 'a run starts to be flushed to the indexes');
   const third = append();
-  // The run is flushed somewhat faster than the next one grows. Two statements for each of its uplinks write its key and
-  // its entry in the index by lock.
+  // The run is flushed somewhat faster than the next one grows. Two statements for each of its uplinks write its key
+  // and its entry in the index by lock.
   t.ok(
     third > UPLINKS_PER_COMMIT * 3 && third <= UPLINKS_PER_COMMIT * 3.5 + LOCKS + 3,
     `${third} statements while a run is flushed`,
