@@ -24,7 +24,7 @@ import {
   systemClock,
   type Timer,
 } from '../../proto/clock.js';
-import { DRAINED_PER_SECOND, HIGH_FOR, UplinkLoad } from '../fairness/uplink-load.js';
+import { UplinkLoad } from '../fairness/uplink-load.js';
 
 /**
  * The longest and the shortest time between two grants. Attempts that start one by one delay pings on a machine without
@@ -36,12 +36,6 @@ const MIN_GRANT_INTERVAL: Milliseconds = 5;
 const ATTEMPTS_PER_GRANT = 24;
 /** The event loop's idle time is measured over at least this time. */
 const MEASURED_TIME: Milliseconds = 50;
-/**
- * A commit with at least this many uplinks is a sudden start if they came faster than {@link DRAINED_PER_SECOND} since
- * the commit before. It is what comes at that rate between two commits of a store on the local disk, which are up to
- * 4 ms apart.
- */
-const SUDDEN_UPLINKS = 24;
 /** Attempts per second of all URLs together. The minimum takes 1 to 5 % of the gateway's main thread. */
 const INITIAL_ATTEMPTS_PER_SECOND = 200;
 export const MIN_ATTEMPTS_PER_SECOND = 100;
@@ -75,9 +69,6 @@ const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 export class DeliveryThrottle {
   readonly #parts: DeliveryThrottleParts;
   readonly #load: UplinkLoad;
-  /** When the last commit with uplinks was stored, and the last one that was a sudden start. */
-  #lastStoredAtMs = Number.NEGATIVE_INFINITY;
-  #lastSuddenStartAtMs = Number.NEGATIVE_INFINITY;
   /** Whether uplinks were very many at the last measurement. */
   #wasHigh = false;
   #rate = INITIAL_ATTEMPTS_PER_SECOND;
@@ -131,27 +122,14 @@ export class DeliveryThrottle {
 
   /** Must be called after each commit, with its number of uplinks. */
   uplinksStored(uplinks: number): void {
-    const isSudden = this.#noteSuddenStart(uplinks);
-    const isHigh = this.#load.stored(uplinks);
-    if (!(isSudden || isHigh) || this.#isStopped || this.#timer !== undefined) return;
+    this.#load.stored(uplinks);
+    if (!this.#load.isHighOrRising || this.#isStopped || this.#timer !== undefined) return;
     this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
-    this.#wasHigh = isHigh;
+    this.#wasHigh = this.#load.isHigh;
     this.#wasUsedUp = false;
     this.#fractionLeft = 0;
     this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
-  }
-
-  /** Notes whether this commit is a sudden start. Without uplinks it says nothing about how fast they come. */
-  #noteSuddenStart(uplinks: number): boolean {
-    if (uplinks === 0) return false;
-    const nowMs = this.#parts.clock.now();
-    // `abs`: see {@link UplinkLoad}.
-    const drained = (Math.abs(nowMs - this.#lastStoredAtMs) * DRAINED_PER_SECOND) / Seconds(1);
-    this.#lastStoredAtMs = nowMs;
-    const isSudden = uplinks >= SUDDEN_UPLINKS && uplinks > drained;
-    if (isSudden) this.#lastSuddenStartAtMs = nowMs;
-    return isSudden;
   }
 
   /** Turns the throttle off for good. */
@@ -169,8 +147,7 @@ export class DeliveryThrottle {
   }
 
   #onTimer(): void {
-    const sinceSuddenStart = Math.abs(this.#parts.clock.now() - this.#lastSuddenStartAtMs);
-    if (!this.#load.isHigh && sinceSuddenStart >= HIGH_FOR) {
+    if (!this.#load.isHighOrRising) {
       this.#turnOff();
       return;
     }
